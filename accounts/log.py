@@ -33,8 +33,8 @@ def record(
 
 def entries(kind: str = "") -> QuerySet[LogEntry]:
     """The entries of one kind, or of all kinds if ``kind`` is empty or unknown. Newest first."""
-    found = LogEntry.objects.filter(kind=kind) if kind in Kind.values else LogEntry.objects.all()
-    return found.order_by("-pk")
+    rows = LogEntry.objects.filter(kind=kind) if kind in Kind.values else LogEntry.objects.all()
+    return rows.order_by("-pk")
 
 
 def address_of(request: HttpRequest) -> str:

@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 RESEARCHERS = "Researchers"
 WORKERS = "Marketplace workers"
 AnyUser = User | AnonymousUser
-_FOUND = "_is_researcher"
+_ROLE_CACHE = "_is_researcher"
 
 
 def is_researcher(user: AnyUser) -> TypeGuard[User]:
@@ -23,9 +23,9 @@ def is_researcher(user: AnyUser) -> TypeGuard[User]:
         return False
     if user.is_superuser:
         return True
-    if not hasattr(user, _FOUND):
-        setattr(user, _FOUND, in_group(user, RESEARCHERS))
-    return bool(getattr(user, _FOUND))
+    if not hasattr(user, _ROLE_CACHE):
+        setattr(user, _ROLE_CACHE, in_group(user, RESEARCHERS))
+    return bool(getattr(user, _ROLE_CACHE))
 
 
 def is_workers_account(user: User) -> bool:
@@ -47,10 +47,10 @@ def join_group(user: User, name: str) -> None:
     """Adds the user to the group. Doing it twice changes nothing."""
     group, _ = Group.objects.get_or_create(name=name)
     user.groups.add(group)
-    user.__dict__.pop(_FOUND, None)
+    user.__dict__.pop(_ROLE_CACHE, None)
 
 
 def leave_group(user: User, name: str) -> None:
     """Removes the user from the group. Doing it twice changes nothing."""
     user.groups.remove(*Group.objects.filter(name=name))
-    user.__dict__.pop(_FOUND, None)
+    user.__dict__.pop(_ROLE_CACHE, None)

@@ -58,7 +58,12 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
         raise SignInRefused(brake.WAIT, TOO_MANY)
     user = authenticate(request, username=name, password=password)
     if not isinstance(user, User):
-        _record_failure(request, name, entrance)
+        # Without the name of an account that does not exist: people sometimes type their password into the wrong box.
+        username = User.objects.filter(username__iexact=name).values_list("username", flat=True).first() or ""
+        record(
+            kind=Kind.SIGN_INS, actor="", action="sign-in failed", about=username, request=request, page=entrance.name
+        )
+        logger.warning("Wrong user name or password from %s", address_of(request))
         raise SignInRefused(WRONG, WRONG_PASSWORD)
     brake.forgive(request, name)
     if not entrance.admits(user):
@@ -93,20 +98,6 @@ def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "
         "device": request.headers.get("User-Agent", "")[:200],
     }
     _record(request, user, "signed in", entrance, by=by)
-
-
-def _record_failure(request: HttpRequest, name: str, entrance: Entrance) -> None:
-    """Logs the name only if the account exists: people sometimes type their password into the wrong box."""
-    known = User.objects.filter(username__iexact=name).values_list("username", flat=True).first()
-    record(
-        kind=Kind.SIGN_INS,
-        actor="",
-        action="sign-in failed",
-        about=known or "",
-        request=request,
-        page=entrance.name,
-    )
-    logger.warning("Wrong user name or password from %s", address_of(request))
 
 
 def _record(request: HttpRequest, user: User, action: str, entrance: Entrance, **detail: Any) -> None:

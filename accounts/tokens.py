@@ -46,8 +46,8 @@ def create_token(*, user: User, name: str) -> NewToken:
 def revoke_token(*, token: ApiToken, actor: str) -> None:
     """Makes the token useless from now on. Doing it twice changes nothing."""
     if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now()):
-        about = token.user.get_username()
-        record(kind=Kind.USERS, actor=actor, action="token revoked", about=about, token=token.name)
+        username = token.user.get_username()
+        record(kind=Kind.USERS, actor=actor, action="token revoked", about=username, token=token.name)
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
@@ -57,13 +57,13 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
 
 def find_user(text: str) -> User | None:
     """The active user whose token this is; None if there is none. Records the use."""
-    found = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
-    if found is None or not found.user.is_active:
+    token = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
+    if token is None or not token.user.is_active:
         return None
     now = timezone.now()
-    if found.last_used_at is None or now - found.last_used_at > USE_NOTED_AFTER:
-        ApiToken.objects.filter(pk=found.pk).update(last_used_at=now)
-    return found.user
+    if token.last_used_at is None or now - token.last_used_at > USE_NOTED_AFTER:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token.user
 
 
 def _hashed(text: str) -> str:

@@ -95,8 +95,8 @@ def end_session(*, user: User, handle: str, actor: str) -> bool:
 def open_sessions(user: User) -> list[Session]:
     """The sessions that have not ended, most recently used first."""
     now = timezone.now()
-    found = Session.objects.filter(user=user, expire_date__gt=now, created_at__gte=now - settings.SESSION_LIFETIME)
-    return list(found.order_by("-seen_at"))
+    sessions = Session.objects.filter(user=user, expire_date__gt=now, created_at__gte=now - settings.SESSION_LIFETIME)
+    return list(sessions.order_by("-seen_at"))
 
 
 def _shut_out(user: User) -> None:

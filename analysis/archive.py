@@ -46,45 +46,41 @@ def read_files(path: Path, names: Iterable[str]) -> dict[str, bytes]:
 
 
 def _from_folder(folder: Path, names: Iterable[str]) -> dict[str, bytes]:
-    found, left = {}, MOST_BYTES
+    contents, bytes_left = {}, MOST_BYTES
     for name in names:
         file = folder / name
         if not file.is_file():
             continue
-        _refuse_large(name, file.stat().st_size, left)
-        found[name] = file.read_bytes()
-        left -= len(found[name])
-    return found
+        _refuse_large(name, file.stat().st_size, bytes_left)
+        contents[name] = file.read_bytes()
+        bytes_left -= len(contents[name])
+    return contents
 
 
 def _from_zip(archive: zipfile.ZipFile, names: Iterable[str]) -> dict[str, bytes]:
     members = {}
     for member in archive.infolist():
-        _refuse_unsafe(member)
+        name = member.filename
+        path = PurePosixPath(name.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in name.partition("/")[0]:
+            raise ArchiveError(f"the zip archive holds “{name[:80]}”, which leads out of it")
+        if stat.S_ISLNK(member.external_attr >> 16):
+            raise ArchiveError(f"the zip archive holds a link, “{name[:80]}”")
         if member.filename in members:
             raise ArchiveError(f"the zip archive holds “{member.filename}” twice")
         members[member.filename] = member
-    found, left = {}, MOST_BYTES
+    contents, bytes_left = {}, MOST_BYTES
     for name in names:
         if name in members:
-            _refuse_large(name, members[name].file_size, left, packed=members[name].compress_size)
+            _refuse_large(name, members[name].file_size, bytes_left, packed=members[name].compress_size)
             # zipfile itself stops at the size that the archive declares, and then finds a wrong checksum.
-            found[name] = archive.read(members[name])
-            left -= len(found[name])
-    return found
+            contents[name] = archive.read(members[name])
+            bytes_left -= len(contents[name])
+    return contents
 
 
-def _refuse_unsafe(member: zipfile.ZipInfo) -> None:
-    name = member.filename
-    place = PurePosixPath(name.replace("\\", "/"))
-    if place.is_absolute() or ".." in place.parts or ":" in name.partition("/")[0]:
-        raise ArchiveError(f"the zip archive holds “{name[:80]}”, which leads out of it")
-    if stat.S_ISLNK(member.external_attr >> 16):
-        raise ArchiveError(f"the zip archive holds a link, “{name[:80]}”")
-
-
-def _refuse_large(name: str, size: int, left: int, *, packed: int | None = None) -> None:
-    if size > left:
+def _refuse_large(name: str, size: int, bytes_left: int, *, packed: int | None = None) -> None:
+    if size > bytes_left:
         most = MOST_BYTES // MEGABYTE
         raise ArchiveError(f"{name} has {size // MEGABYTE:,} MB unpacked; all files together may have {most:,} MB")
     if packed is not None and size > SHRUNK_MATTERS and size > MOST_SHRUNK * max(1, packed):

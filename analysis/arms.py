@@ -44,7 +44,7 @@ class ArmMeans:
 
     @property
     def _at(self) -> dict[str, int]:
-        return {arm: place for place, arm in enumerate(self.arms)}
+        return {arm: index for index, arm in enumerate(self.arms)}
 
     @property
     def _apart(self) -> Bounds | None:

@@ -42,12 +42,12 @@ def _json(
 
 def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nan(each) for key, each in value.items()}
+        return {key: _without_nan(cell) for key, cell in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _are_texts(value: list[Any]) -> bool:
-    return all(isinstance(each, str) for each in value)
+    return all(isinstance(text, str) for text in value)
 
 
 def _moment(text: str) -> datetime:
@@ -72,15 +72,15 @@ _TEXTS = _json("a JSON list of texts", list, _are_texts)
 _GROUPS = _json(
     "a JSON list of lists of texts",
     list,
-    lambda value: all(isinstance(each, list) and _are_texts(each) for each in value),
+    lambda value: all(isinstance(group, list) and _are_texts(group) for group in value),
 )
 _CELLS = _json("a JSON object of texts", dict, lambda value: _are_texts(list(value.values())))
 _CHECK = _json("a JSON object with right answers", dict, is_check)
 _NUMBERS = _json(
     "a JSON object of numbers",
     dict,
-    lambda value: all(each is None or isinstance(each, int | float) for each in value.values()),
-    lambda value: {key: math.nan if each is None else float(each) for key, each in value.items()},
+    lambda value: all(number is None or isinstance(number, int | float) for number in value.values()),
+    lambda value: {key: math.nan if number is None else float(number) for key, number in value.items()},
 )
 CELL_OF: dict[str, Cell] = {
     **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches", "steps_done"), _INT),
@@ -97,18 +97,18 @@ CELL_OF: dict[str, Cell] = {
 
 def refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
     """Refuse references to missing rows, and duplicate names. Only edited files have them."""
-    known = {}
+    names_in_file = {}
     for name in ("items.csv", "submissions.csv"):
-        known[name] = {row[0] for row in tables[name]}
-        if len(known[name]) < len(tables[name]):
+        names_in_file[name] = {row[0] for row in tables[name]}
+        if len(names_in_file[name]) < len(tables[name]):
             raise BundleError(f"{name} holds one {name.removesuffix('s.csv')} twice")
     for name in ("ratings.csv", "flags.csv", "offers.csv"):
         for number, row in enumerate(tables[name], start=1):
-            if row[0] not in known["submissions.csv"]:
+            if row[0] not in names_in_file["submissions.csv"]:
                 raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
-            if name != "flags.csv" and row[1] and row[1] not in known["items.csv"]:
+            if name != "flags.csv" and row[1] and row[1] not in names_in_file["items.csv"]:
                 raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
     for name in ("own_ratings.csv", "adjudications.csv"):
         for number, row in enumerate(tables[name], start=1):
-            if row[0] not in known["items.csv"]:
+            if row[0] not in names_in_file["items.csv"]:
                 raise BundleError(f"{name}, row {number}: there is no item “{row[0][:40]}”")

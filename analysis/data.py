@@ -152,19 +152,19 @@ class StudyData:
 
         If a worker rated a main item in several submissions, only the first of them counts.
         """
-        kept = self._with_repeats
-        return kept[~kept["repeated"]].drop(columns="repeated").reset_index(drop=True)
+        with_repeats = self._with_repeats
+        return with_repeats[~with_repeats["repeated"]].drop(columns="repeated").reset_index(drop=True)
 
     @cached_property
     def _with_repeats(self) -> pd.DataFrame:
         """The ratings of included submissions, with ``repeated``: the same worker's later rating of a main item."""
         by_submission = self.used.set_index("submission")
-        kept = self.all_ratings[self.all_ratings["submission"].isin(by_submission.index)].reset_index(drop=True)
-        joined = {name: kept["submission"].map(by_submission[name]) for name in ("worker", "synthetic", "arm")}
-        kept = kept.assign(**joined).astype({"synthetic": bool})
-        first = kept.groupby(["worker", "item"], sort=False)["submission"].transform("min")
-        main = kept["item"].isin(self.items.loc[self.items["role"] == "main", "item"])
-        return kept.assign(repeated=main & (kept["submission"] != first))
+        ratings = self.all_ratings[self.all_ratings["submission"].isin(by_submission.index)].reset_index(drop=True)
+        joined = {name: ratings["submission"].map(by_submission[name]) for name in ("worker", "synthetic", "arm")}
+        ratings = ratings.assign(**joined).astype({"synthetic": bool})
+        first = ratings.groupby(["worker", "item"], sort=False)["submission"].transform("min")
+        main = ratings["item"].isin(self.items.loc[self.items["role"] == "main", "item"])
+        return ratings.assign(repeated=main & (ratings["submission"] != first))
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -234,15 +234,13 @@ MISSING: dict[str, Any] = {"check": {}, "value": math.nan, "threshold": math.nan
 
 def _frame(records: Iterable[Record], columns: Sequence[str]) -> pd.DataFrame:
     """A frame that has its columns even without rows. A record may lack the last columns that MISSING names."""
-    rows = [_row(each, columns) for each in records]
+    rows = []
+    for record in records:
+        if isinstance(record, Mapping):
+            rows.append([record[name] if name in record or name not in MISSING else MISSING[name] for name in columns])
+        else:
+            rows.append([*record, *(MISSING[name] for name in columns[len(record) :])])
     return pd.DataFrame.from_records(rows, columns=list(columns))
-
-
-def _row(record: Record, columns: Sequence[str]) -> list[Any]:
-    if isinstance(record, Mapping):
-        return [record[name] if name in record or name not in MISSING else MISSING[name] for name in columns]
-    row = list(record)
-    return row + [MISSING[name] for name in columns[len(row) :]]
 
 
 # --- the bundle ---
@@ -364,10 +362,10 @@ def _read_head(files: Mapping[str, bytes]) -> dict[str, Any]:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise BundleError(f"{STUDY} is not that of a bundle: its format is not “{FORMAT}”")
     if head.get("version") != BUNDLE_VERSION:
-        told = str(head.get("version"))[:20]
-        raise BundleError(f"the bundle has version {told}; this program reads version {BUNDLE_VERSION}")
-    files_told = head.get("files")
-    if not isinstance(files_told, dict) or not all(isinstance(each, dict) for each in files_told.values()):
+        version = str(head.get("version"))[:20]
+        raise BundleError(f"the bundle has version {version}; this program reads version {BUNDLE_VERSION}")
+    listed_files = head.get("files")
+    if not isinstance(listed_files, dict) or not all(isinstance(file, dict) for file in listed_files.values()):
         raise BundleError(f"{STUDY}: files is not a list of files with their rows and sha256")
     return head
 
@@ -432,12 +430,12 @@ def _read_row(
     if len(row) != width:
         raise BundleError(f"{name}, row {number} has {len(row)} cells, the header {width}")
     values = []
-    for column, place, cell in places:
-        if place is None:
+    for column, position, cell in places:
+        if position is None:
             values.append(MISSING[column])
             continue
         try:
-            values.append(cell.read(row[place]))
+            values.append(cell.read(row[position]))
         except (ValueError, KeyError):
-            raise BundleError(f"{name}, row {number}, {column} is {row[place][:40]!r}, not {cell.what}") from None
+            raise BundleError(f"{name}, row {number}, {column} is {row[position][:40]!r}, not {cell.what}") from None
     return values

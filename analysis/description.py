@@ -71,7 +71,7 @@ class Scale:
     def numbered(cls, name: str, points: int, *, low: str, high: str, level: Level = "ordinal") -> Scale:
         """Points from 1 up to ``points``; only the two ends have names."""
         ends = {1: low, points: high}
-        return cls(name, level, tuple(Point(float(at), ends.get(at, "")) for at in range(1, points + 1)))
+        return cls(name, level, tuple(Point(float(value), ends.get(value, "")) for value in range(1, points + 1)))
 
     @property
     def low(self) -> float:
@@ -141,7 +141,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of `analysis.report.SECTIONS` by its name, with its parameters (JSON values)."""
+    """A section of `analysis.report.build.SECTIONS` by its name, with its parameters (JSON values)."""
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -27,18 +27,18 @@ def description_from_json(data: object) -> StudyDescription:
 
     Raises DescriptionError for a missing field and for a value of the wrong type.
     """
-    found = _read(StudyDescription, data, "study")
-    assert isinstance(found, StudyDescription)  # noqa: S101 - what was asked for
-    return found
+    description = _read(StudyDescription, data, "study")
+    assert isinstance(description, StudyDescription)  # noqa: S101 - what was asked for
+    return description
 
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
+        return {str(key): _plain(field_value) for key, field_value in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(entry) for entry in value]
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value
@@ -52,35 +52,35 @@ def _read(kind: Any, value: Any, where: str) -> Any:
         (inner,) = (part for part in parts if part is not type(None))
         return None if value is None else _read(inner, value, where)
     if origin is Literal:
-        return _one_of(parts, value, where)
+        if value not in parts or isinstance(value, bool):
+            raise DescriptionError(f"{where} is {str(value)[:40]!r}, not one of {', '.join(map(str, parts))}")
+        return value
     if dataclasses.is_dataclass(kind):
         return _read_fields(kind, value, where)
     if origin is Mapping:
         _expect(value, dict, "an object", where)
-        return {str(key): _read(parts[1], each, f"{where}.{key}") for key, each in value.items()}
+        return {str(key): _read(parts[1], field_value, f"{where}.{key}") for key, field_value in value.items()}
     if origin in (tuple, Sequence):
-        return _read_list(origin, parts, value, where)
+        _expect(value, list, "a list", where)
+        if origin is Sequence or Ellipsis in parts:
+            parts = (parts[0],) * len(value)
+        if len(parts) != len(value):
+            raise DescriptionError(f"{where} has {len(value)} entries, not {len(parts)}")
+        entries = enumerate(zip(parts, value, strict=True))
+        return tuple(_read(part, entry, f"{where}[{index}]") for index, (part, entry) in entries)
     return _read_simple(kind, value, where)
 
 
 def _read_fields(kind: Any, value: Any, where: str) -> Any:
     _expect(value, dict, "an object", where)
     hints = get_type_hints(kind)
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         if field.name in value:
-            given[field.name] = _read(hints[field.name], value[field.name], f"{where}.{field.name}")
+            arguments[field.name] = _read(hints[field.name], value[field.name], f"{where}.{field.name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
             raise DescriptionError(f"{where}.{field.name} is missing")
-    return kind(**given)
-
-
-def _read_list(origin: Any, parts: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
-    _expect(value, list, "a list", where)
-    if origin is tuple and Ellipsis not in parts and len(parts) != len(value):
-        raise DescriptionError(f"{where} has {len(value)} entries, not {len(parts)}")
-    kinds = parts if origin is tuple and Ellipsis not in parts else (parts[0],) * len(value)
-    return tuple(_read(kind, each, f"{where}[{at}]") for at, (kind, each) in enumerate(zip(kinds, value, strict=True)))
+    return kind(**arguments)
 
 
 def _read_simple(kind: Any, value: Any, where: str) -> Any:
@@ -95,12 +95,6 @@ def _read_simple(kind: Any, value: Any, where: str) -> Any:
             what = "an amount" if kind is Decimal else "a moment in ISO 8601"
             raise DescriptionError(f"{where} is {value[:40]!r}, not {what}") from None
     _expect(value, kind, {str: "text", int: "a whole number", bool: "true or false"}[kind], where)
-    return value
-
-
-def _one_of(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
-    if value not in allowed or isinstance(value, bool):
-        raise DescriptionError(f"{where} is {str(value)[:40]!r}, not one of {', '.join(map(str, allowed))}")
     return value
 
 

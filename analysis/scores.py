@@ -54,24 +54,28 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     rated = prepared_ratings(ratings, score)
     by_part = rated.groupby(["item", "target"], sort=False)["value"]
     parts = by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
-    own = rated.groupby(["item", "worker"], sort=False)["value"].mean().groupby(level="item", sort=False)
-    found = pd.DataFrame({"score": (score.sign * parts["mean"].mean()).round(DECIMALS), "sd": own.std(ddof=0)})
-    found["n"] = rated.groupby("item", sort=False).size()
-    found["workers"] = own.size()
+    scores_by_worker = rated.groupby(["item", "worker"], sort=False)["value"].mean().groupby(level="item", sort=False)
+    scores = pd.DataFrame(
+        {"score": (score.sign * parts["mean"].mean()).round(DECIMALS), "sd": scores_by_worker.std(ddof=0)}
+    )
+    scores["n"] = rated.groupby("item", sort=False).size()
+    scores["workers"] = scores_by_worker.size()
     rated = rated.assign(mean=by_part.transform("mean"), count=by_part.transform("size"))
-    half = _half_width(rated, parts.size(), found["workers"], level)
-    half[(parts["size"].min() == 1) | (found["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
-    found["low"], found["high"] = _interval(found["score"], half, score)
-    found = found.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
+    half = _half_width(rated, parts.size(), scores["workers"], level)
+    half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
+    scores["low"], scores["high"] = _interval(scores["score"], half, score)
+    scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
     counts = ["n", "workers"]
-    found[counts] = found[counts].fillna(0).astype(int)
-    return found[list(SCORE_COLUMNS)]
+    scores[counts] = scores[counts].fillna(0).astype(int)
+    return scores[list(SCORE_COLUMNS)]
 
 
 def own_scores(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
     """Each worker's own score of an item (``item``, ``worker``, ``value``), from the rows that `item_scores` uses."""
-    own = prepared_ratings(ratings, score).groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
-    return own.assign(value=score.sign * own["value"])
+    scores_by_worker = (
+        prepared_ratings(ratings, score).groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
+    )
+    return scores_by_worker.assign(value=score.sign * scores_by_worker["value"])
 
 
 def prepared_ratings(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:

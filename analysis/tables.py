@@ -30,8 +30,8 @@ class InputError(ValueError):
     """An unusable file, as one line: the file, the place in it, what is wrong, how to fix it."""
 
     def __init__(self, file: str | Path, where: str, what: str, fix: str = "") -> None:
-        place = f"{file}, {where}" if where else f"{file}"
-        super().__init__(f"{place}: {what}; {fix}" if fix else f"{place}: {what}")
+        position = f"{file}, {where}" if where else f"{file}"
+        super().__init__(f"{position}: {what}; {fix}" if fix else f"{position}: {what}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,19 +87,21 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
     """
     records = _records(path, format_of(path))
     header = [str(name) for name in next(records)[1]]
-    wanted = list(dict.fromkeys(columns))
-    require_columns(header, path, *wanted)
-    levels = [_Codes() for _ in wanted]
-    codes = [array("i") for _ in wanted]
-    places = [(header.index(name), level, code.append) for name, level, code in zip(wanted, levels, codes, strict=True)]
+    names = list(dict.fromkeys(columns))
+    require_columns(header, path, *names)
+    levels = [_Codes() for _ in names]
+    codes = [array("i") for _ in names]
+    columns_to_read = [
+        (header.index(name), level, code.append) for name, level, code in zip(names, levels, codes, strict=True)
+    ]
     numbers = array("q")
     for number, cells in records:
         numbers.append(number)
-        for place, level, append in places:
-            append(level[cells[place]])
+        for position, level, append in columns_to_read:
+            append(level[cells[position]])
     _refuse_no_rows(path, len(numbers))
-    data = {name: _categorical(level, code) for name, level, code in zip(wanted, levels, codes, strict=True)}
-    return pd.DataFrame(data, index=pd.Index(np.frombuffer(numbers, dtype=np.int64), name="row"), columns=wanted)
+    data = {name: _categorical(level, code) for name, level, code in zip(names, levels, codes, strict=True)}
+    return pd.DataFrame(data, index=pd.Index(np.frombuffer(numbers, dtype=np.int64), name="row"), columns=names)
 
 
 def require_columns(header: Sequence[str], path: str | Path, *columns: str) -> None:
@@ -206,16 +208,16 @@ def _wrong_length(path: str | Path, number: int, cells: int, header: int) -> Inp
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:
-    for place, name in enumerate(header, start=1):
+    for number, name in enumerate(header, start=1):
         if not name.strip():
-            raise InputError(path, f"header, column {place}", "the column has no name", "name it or remove it")
-        if name in header[: place - 1]:
+            raise InputError(path, f"header, column {number}", "the column has no name", "name it or remove it")
+        if name in header[: number - 1]:
             raise InputError(path, f'column "{name}"', "the header has this name twice", "rename or remove one of them")
 
 
 def read_objects(path: str | Path) -> dict[int, dict[str, Any]]:
     """The objects of a JSONL file by line number, without blank lines. InputError: see `read_columns`."""
-    found: dict[int, dict[str, Any]] = {}
+    objects: dict[int, dict[str, Any]] = {}
     with _opened(path) as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
@@ -229,10 +231,10 @@ def read_objects(path: str | Path) -> dict[int, dict[str, Any]]:
                 ) from None
             if not isinstance(row, dict):
                 raise InputError(path, f"line {number}", "this is not an object", 'write {"column": value, …}')
-            found[number] = row
-    if not found:
+            objects[number] = row
+    if not objects:
         raise InputError(path, "", "the file is empty", "it needs one object per line")
-    return found
+    return objects
 
 
 def _lines(path: str | Path) -> Iterator[Record]:
@@ -241,10 +243,8 @@ def _lines(path: str | Path) -> Iterator[Record]:
     _check_header(path, header)
     yield 0, header
     for number, row in rows.items():
-        yield number, [_as_text(row.get(key)) for key in header]
-
-
-def _as_text(value: object) -> str | None:
-    if value is None or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+        cells = (row.get(key) for key in header)
+        yield (
+            number,
+            [cell if cell is None or isinstance(cell, str) else json.dumps(cell, ensure_ascii=False) for cell in cells],
+        )

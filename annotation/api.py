@@ -31,12 +31,13 @@ from rest_framework.serializers import (
 
 from accounts.authentication import IsResearcher, TokenAuthentication
 from annotation.access import study_for
-from annotation.forms import StudyForm
 from annotation.models import Arm, Item, Rating, Study
-from annotation.queries import overview
-from annotation.queries.marks import Marks
-from annotation.queries.progress import progress
-from annotation.services.member_work import works_blind
+from annotation.recruiting.confirmation_marks import Marks
+from annotation.review.progress import progress
+from annotation.studies import items_overview
+from annotation.studies.studies_list import studies_of
+from annotation.study_forms import StudyForm
+from annotation.work.member_work import works_blind
 
 SIGN_IN = (
     "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
@@ -162,14 +163,14 @@ class Studies(MembersView):
     """The studies that the user sees, those with the latest activity first."""
 
     def get(self, request: Request) -> Response:
-        page = self.paginate_queryset(overview.studies_of(self.user))
+        page = self.paginate_queryset(studies_of(self.user))
         return self.get_paginated_response(StudySerializer(page, many=True).data)
 
 
 class OneStudy(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study()
-        return Response(StudyInFull(overview.studies_of(self.user).get(pk=study.pk)).data)
+        return Response(StudyInFull(studies_of(self.user).get(pk=study.pk)).data)
 
 
 class StudyProgress(MembersView):
@@ -182,11 +183,11 @@ class Items(MembersView):
 
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
-        page: list[Item] = self.paginate_queryset(overview.find_items(study, "")) or []
-        return self.get_paginated_response([_item(row) for row in overview.item_rows(study, page)])
+        page: list[Item] = self.paginate_queryset(items_overview.find_items(study, "")) or []
+        return self.get_paginated_response([_item(row) for row in items_overview.item_rows(study, page)])
 
 
-def _item(row: overview.ItemRow) -> dict[str, Any]:
+def _item(row: items_overview.ItemRow) -> dict[str, Any]:
     return {
         "item": row.item.external_id,
         "role": row.item.role,
@@ -207,7 +208,7 @@ class Ratings(MembersView):
 
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
-        page = self.paginate_queryset(overview.ratings_of_study(study))
+        page = self.paginate_queryset(items_overview.ratings_of_study(study))
         return self.get_paginated_response(RatingSerializer(page, many=True, context={"marks": Marks(study)}).data)
 
 

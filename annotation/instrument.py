@@ -12,8 +12,8 @@ from functools import lru_cache, partial
 
 from analysis.quality_control.rules import Settings
 from annotation import sql
-from annotation.journal import texts_epoch
 from annotation.models import Arm, Assignment, Item, Pull, Study
+from annotation.redaction_journal import texts_epoch
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import ItemData, Json
@@ -101,14 +101,14 @@ class Walk:
 
     def through(self, answers: Sequence[Answers]) -> list[Page]:
         """The pages that ``answers`` answer, and the one after them if there is one."""
-        found: list[Page] = []
+        pages: list[Page] = []
         for number in range(len(answers) + 1):
             before = answers[:number]
             page = self.page(number, partial(_same, before))
             if page is None:
                 break
-            found.append(page)
-        return found
+            pages.append(page)
+        return pages
 
 
 def with_image(page: Page | None, shown: Shown) -> Page | None:
@@ -129,8 +129,8 @@ def _same(answers: Sequence[Answers]) -> Sequence[Answers]:
 def whole_texts(task: TaskType, config: Json, *worded: dict[str, str]) -> dict[str, str]:
     """Every text of the type, in the arm's wording if it has one, else in the study's, else in the type's."""
     texts = {text.name: text.default for text in task.texts(config)}
-    for own in worded:
-        texts |= {name: text for name, text in own.items() if name in texts and text.strip()}
+    for wording in worded:
+        texts |= {name: text for name, text in wording.items() if name in texts and text.strip()}
     return texts
 
 

@@ -26,17 +26,17 @@ def _is_safe_link(url: str) -> bool:
     return url.lower().startswith(LINKS)
 
 
-def _link(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Env) -> str:
+def _link(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Env) -> str:
     """A link opens in a new tab, so that workers do not lose their page."""
-    tokens[at].attrSet("target", "_blank")
-    tokens[at].attrSet("rel", "noopener")
-    return renderer.renderToken(tokens, at, options, env)
+    tokens[index].attrSet("target", "_blank")
+    tokens[index].attrSet("rel", "noopener")
+    return renderer.renderToken(tokens, index, options, env)
 
 
-def _heading(renderer: RendererHTML, tokens: Sequence[Token], at: int, options: OptionsDict, env: Env) -> str:
+def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Env) -> str:
     """The first heading of a text is one level below the page's own headings."""
-    level = min(int(tokens[at].tag[1:]) + int(env["level"]) - 1, LOWEST_HEADING)
-    return f"<{'/' if tokens[at].nesting < 0 else ''}h{level}>" + ("\n" if tokens[at].nesting < 0 else "")
+    level = min(int(tokens[index].tag[1:]) + int(env["level"]) - 1, LOWEST_HEADING)
+    return f"<{'/' if tokens[index].nesting < 0 else ''}h{level}>" + ("\n" if tokens[index].nesting < 0 else "")
 
 
 def _parser() -> MarkdownIt:

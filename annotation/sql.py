@@ -205,8 +205,8 @@ def from_json(model: type[models.Model], column: str, stored: Any) -> Any:
 
 def aware(stored: Any) -> datetime:
     """The stored value of a date and time column as an aware UTC datetime. SQLite stores these as text."""
-    found = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @cache

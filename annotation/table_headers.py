@@ -19,21 +19,22 @@ def layout_problems(columns: Sequence[str], delimiter: str) -> list[RowProblem]:
     other = {";": "semicolons", "\t": "tabs", ",": "commas"}
     for mark, called in other.items():
         if len(columns) == 1 and mark != delimiter and mark in columns[0]:
-            here = other[delimiter]
+            separator = other[delimiter]
             what = (
-                f"The header is one column “{columns[0][:60]}”: the cells seem to be separated by {called}, not {here}."
+                f"The header is one column “{columns[0][:60]}”: "
+                f"the cells seem to be separated by {called}, not {separator}."
             )
-            fix = "Save it as .tsv." if mark == "\t" else f"Save it with {here} between the cells."
+            fix = "Save it as .tsv." if mark == "\t" else f"Save it with {separator} between the cells."
             problems.append(RowProblem(0, "", what, fix))
     return problems
 
 
 def name_problems(columns: Sequence[str]) -> list[RowProblem]:
     problems = []
-    for place, name in enumerate(columns, 1):
+    for number, name in enumerate(columns, 1):
         if not name:
-            what = f"Column {place} has no name."
-            problems.append(RowProblem(0, f"column {place}", what, "Name it, or delete the column."))
+            what = f"Column {number} has no name."
+            problems.append(RowProblem(0, f"column {number}", what, "Name it, or delete the column."))
     for name, count in Counter(columns).items():
         if name and count > 1:
             problems.append(

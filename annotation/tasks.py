@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from annotation.services import completion, ending, outputs
+from annotation.review import completion
+from annotation.studies import outputs
+from annotation.work import ending
 
 
 @shared_task(name="annotation.tasks.reclaim_expired")  # type: ignore[untyped-decorator]  # Celery has no types

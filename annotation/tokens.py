@@ -126,8 +126,8 @@ def start_token(study_id: int) -> str:
 
 def read_start_token(token: str, study_id: int) -> str:
     """The key of the worker that this token creates. Raises BadToken, also for a token of another study."""
-    found, number = _integers(_unsign(_START, token), 2)
-    if found != study_id:
+    token_study, number = _integers(_unsign(_START, token), 2)
+    if token_study != study_id:
         raise BadToken
     return f"open-{number:x}"
 

@@ -1,15 +1,15 @@
 """Addresses of media, the console, the API, and notices of platforms.
 
-Those of the workers' pages are in `annotation.views.work`.
+Those of the workers' pages are in `annotation.worker_urls`.
 """
 
 from django.urls import include, path
 
-from annotation.views import notices
+from annotation.recruiting.pages import notices
 
 urlpatterns = [
-    path("", include("annotation.views.media")),
-    path("", include("annotation.views.console.urls")),
+    path("", include("annotation.studies.pages.image_files")),
+    path("", include("annotation.console.urls")),
     path("api/v1/", include("annotation.api")),
     path("notices/<slug:platform>/", notices.notice, name="platform_notice"),
 ]

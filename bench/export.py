@@ -80,8 +80,8 @@ def peak_megabytes() -> float:
 
 def export_one(kind: str, format: str) -> dict[str, Any]:
     start_django()
-    from annotation.exports import export
     from annotation.models import Study
+    from annotation.results.exports import export
 
     study = Study.objects.get()
     before, start = peak_megabytes(), time.perf_counter()

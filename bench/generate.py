@@ -331,9 +331,9 @@ class Numbers:
 def sizes(torch: Any, given: argparse.Namespace) -> None:
     from transformers import GPT2Config, GPT2LMHeadModel
 
-    from generation.backends.engine import Pace, TorchEngine
     from generation.backends.memory import PASSES, Room, token_bytes
     from generation.backends.prompt_cache import PromptCache
+    from generation.backends.torch_engine import Pace, TorchEngine
 
     device = torch.device(
         "cuda" if given.device == "auto" and torch.cuda.is_available() else given.device.replace("auto", "cpu")

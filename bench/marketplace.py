@@ -176,10 +176,10 @@ def session_of(number: int) -> str:
     from django.contrib.auth.models import User
     from django.contrib.sessions.backends.db import SessionStore
 
-    from marketplace.services import accounts
+    from marketplace.services.accounts import worker_accounts
 
     user = User.objects.create(username=f"bench{number}")
-    accounts.create_worker(user=user, country="DE", actor="bench")
+    worker_accounts.create_worker(user=user, country="DE", actor="bench")
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
@@ -190,7 +190,7 @@ def session_of(number: int) -> str:
 
 def make_hits(requester: Requester, number: int, *, places: int = PLACES, **of_type: Any) -> str:
     """Makes a number of new HITs and returns the id of their group."""
-    from marketplace.services import hits
+    from marketplace.services.hits import posting
 
     given: dict[str, Any] = {
         "title": "Rate one sentence",
@@ -198,19 +198,19 @@ def make_hits(requester: Requester, number: int, *, places: int = PLACES, **of_t
         "reward": Decimal("0.05"),
         "assignment_duration": 3600,
     } | of_type
-    hit_type = hits.create_hit_type(requester=requester, properties=hits.Properties(**given))
-    work = hits.Work(question=QUESTION, lifetime=7 * 24 * 3600, max_assignments=places)
+    hit_type = posting.create_hit_type(requester=requester, properties=posting.Properties(**given))
+    work = posting.Work(question=QUESTION, lifetime=7 * 24 * 3600, max_assignments=places)
     for _ in range(number):
-        hits.create_hit(requester=requester, hit_type=hit_type, work=work)
+        posting.create_hit(requester=requester, hit_type=hit_type, work=work)
     return hit_type.type_id
 
 
 def make_groups(requester: Requester, number: int) -> None:
-    from marketplace.services import qualifications
+    from marketplace.services.qualifications import qualification_types
 
-    terms = qualifications.Terms(description="Knows it.", status="Active")
+    terms = qualification_types.Terms(description="Knows it.", status="Active")
     for each in range(number):
-        wanted = qualifications.create_type(requester=requester, name=f"Skill {each}", terms=terms)
+        wanted = qualification_types.create_type(requester=requester, name=f"Skill {each}", terms=terms)
         needed = {"QualificationTypeId": wanted.type_id, "Comparator": "Exists"}
         country = {
             "QualificationTypeId": "00000000000000000071",
@@ -282,11 +282,12 @@ def run(name: str, url: str, options: argparse.Namespace) -> None:
 def measure_all(server: Server, options: argparse.Namespace) -> None:
     from django.db import connection
 
-    from marketplace.services import accounts, payments
+    from marketplace.services.accounts import requester_accounts
+    from marketplace.services.money import payments
 
-    requester = accounts.create_requester(name="Bench", actor="bench")
+    requester = requester_accounts.create_requester(name="Bench", actor="bench")
     payments.deposit(requester=requester, amount=Decimal(1_000_000), actor="bench")
-    made = accounts.create_access_key(requester=requester, actor="bench")
+    made = requester_accounts.create_access_key(requester=requester, actor="bench")
     target = Target(server.base_url, made.key.access_key_id, made.secret)
     try:
         measure_creation(server, target, options)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.diversity.data import LABEL, numbers, read_sets, responses
 from analysis.diversity.evaluation import con_test, dec_test
 from analysis.diversity.metrics import METRICS
+from analysis.diversity.set_files import LABEL, numbers, read_sets, responses
 
 
 def timed(what: str, sets: int, work: Callable[[], object]) -> None:

@@ -132,30 +132,38 @@ def peak_megabytes() -> float:
 
 
 def make_key() -> dict[str, Any]:
-    from marketplace.services import accounts, payments
+    from marketplace.services.accounts import requester_accounts
+    from marketplace.services.money import payments
 
-    requester = accounts.create_requester(name="Bench", actor="bench")
+    requester = requester_accounts.create_requester(name="Bench", actor="bench")
     payments.deposit(requester=requester, amount=Decimal(1_000_000), actor="bench")
-    made = accounts.create_access_key(requester=requester, actor="bench")
+    made = requester_accounts.create_access_key(requester=requester, actor="bench")
     return {"HITSERVER_MTURK_ACCESS_KEY_ID": made.key.access_key_id, "HITSERVER_MTURK_SECRET_ACCESS_KEY": made.secret}
 
 
 def make_study(slug: str, items: str) -> dict[str, Any]:
     """A draft with this many sets, one in each hit."""
-    from annotation.services import importing, studies
-    from annotation.tables import Table
+    from annotation.studies import importing_items, storing
+    from annotation.studies.spec import StudySpec
+    from annotation.table_files import Table
     from annotation.task_types.items import Row
 
-    values = {"title": slug, "ratings_per_item": PLACES, "hits_per_worker": None, "reward": str(REWARD), "seed": 1}
-    study = studies.create_study(
-        slug=slug, task_type="abs_hds", values=values, config={}, texts={}, actor="bench", owner=None
-    )
+    values = {
+        "slug": slug,
+        "title": slug,
+        "ratings_per_item": PLACES,
+        "hits_per_worker": None,
+        "reward": str(REWARD),
+        "seed": 1,
+    }
+    spec = StudySpec("abs_hds", values)
+    study = storing.create_study(spec=spec, actor="bench", owner=None)
     texts = {f"resp_{k}": f"I heard that it would rain in town {k} tomorrow." for k in range(5)}
     rows = [
         Row(n + 1, {"sample_id": str(n), "context": f"What about the weather in town {n}?"} | texts)
         for n in range(int(items))
     ]
-    importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="bench")
+    importing_items.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="bench")
     return {}
 
 

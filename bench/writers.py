@@ -48,14 +48,15 @@ for name, decoder in (("model-a", "top_k=40"), ("model-b", "top_p=0.9")):
     fill_from_csv(suggester=suggester, path=EXAMPLES / "story_pool.csv")
 """
 STUDY = """
-from annotation.services import importing, planning, studies
-from annotation.tables import Table
+from annotation.studies import importing_items, launching, storing
+from annotation.studies.spec import StudySpec
+from annotation.table_files import Table
 from annotation.task_types.items import Row
-study = studies.create_study(slug={slug!r}, task_type="cyoa", actor="bench", owner=None, texts={{}},
-    config={{"rounds": {rounds}}}, values={{"title": "Story", "ratings_per_item": {writers}, "seed": 1}}, arms=[])
+values = {{"slug": {slug!r}, "title": "Story", "ratings_per_item": {writers}, "seed": 1}}
+study = storing.create_study(spec=StudySpec("cyoa", values, {{"rounds": {rounds}}}), actor="bench", owner=None)
 row = Row(1, {{"prompt_id": "p", "prompt": "A journey by sea."}})
-importing.import_items(study=study, table=Table(list(row.cells), [row]), actor="bench")
-planning.publish(study=study, actor="bench")
+importing_items.import_items(study=study, table=Table(list(row.cells), [row]), actor="bench")
+launching.publish(study=study, actor="bench")
 """
 STATE = """
 from generation.models import ModelWorker

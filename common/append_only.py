@@ -45,7 +45,7 @@ class Trigger:
         """The statement that creates it. ``gate``: a table that opens this trigger while it has a row. On PostgreSQL,
         the function reads it."""
         shut = f"NOT EXISTS (SELECT 1 FROM {gate})" if gate and not postgres else ""  # noqa: S608 - a model's table
-        limits = [f"({each})" for each in (self.when, shut) if each]
+        limits = [f"({condition})" for condition in (self.when, shut) if condition]
         when = f" WHEN ({' AND '.join(limits)})" if limits else ""
         refuse = (_POSTGRES if postgres else _SQLITE).format(app=app, table=self.table)
         return f"CREATE TRIGGER {self.full_name} BEFORE {self.event} ON {self.table} FOR EACH ROW{when} {refuse}"

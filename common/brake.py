@@ -30,8 +30,8 @@ WINDOW_SECONDS = 15 * 60
 MOST_FOR_A_NAME, MOST_FOR_AN_ADDRESS = 10, 100
 #: Wrong passwords for one user name, from all addresses together. After that, one attempt per this many seconds.
 MOST_FOR_AN_ACCOUNT, SLOWED_SECONDS = 30, 60
-#: How long an address counts as known for a user who has signed in from it.
-KNOWN_SECONDS = 30 * 24 * 3600
+#: How long an address counts as familiar for a user who has signed in from it.
+FAMILIAR_SECONDS = 30 * 24 * 3600
 WAIT = "There were too many wrong passwords. Wait 15 minutes, then try again."
 #: The prefix of an IPv6 address that one customer gets. Within it, they can choose any address.
 IPV6_PREFIX = 64
@@ -40,13 +40,13 @@ IPV6_PREFIX = 64
 @dataclass(frozen=True, slots=True)
 class _Keys:
     """Where the cache counts wrong passwords: for the name at the address, the address, the name anywhere. ``turn``
-    exists while a slowed account has used its attempt, ``known`` if the user has signed in from the address."""
+    exists while a slowed account has used its attempt, ``familiar`` if the user has signed in from the address."""
 
     name: str
     address: str
     account: str
     turn: str
-    known: str
+    familiar: str
 
 
 def may_try(request: HttpRequest, name: str) -> bool:
@@ -64,9 +64,9 @@ def forgive(request: HttpRequest, name: str) -> None:
     with _alone(), suppress(OSError):
         cache.delete(keys.name)
         _count_back(keys.address)
-        if not cache.get(keys.known):
+        if not cache.get(keys.familiar):
             _count_back(keys.account)
-        cache.set(keys.known, 1, KNOWN_SECONDS)
+        cache.set(keys.familiar, 1, FAMILIAR_SECONDS)
 
 
 def take(request: HttpRequest, scope: str, *, most: int, seconds: int) -> str:
@@ -94,15 +94,15 @@ def give_back(receipt: str) -> None:
 def address_of(request: HttpRequest) -> str:
     """Where the request comes from. Only the entries that trusted proxies wrote in ``X-Forwarded-For`` count."""
     direct = str(request.META.get("REMOTE_ADDR", ""))
-    trusted = {_parsed(each) for each in settings.PROXY_IPS}
+    trusted = {_parsed(proxy) for proxy in settings.PROXY_IPS}
     sources = [direct, *reversed(request.headers.get("X-Forwarded-For", "").split(","))]
     address = None
     for source in sources:
-        found = _parsed(source)
-        if found is None:
+        parsed = _parsed(source)
+        if parsed is None:
             break
-        address = found
-        if found not in trusted:
+        address = parsed
+        if address not in trusted:
             break
     if isinstance(address, IPv6Address):
         return str(IPv6Network((address, IPV6_PREFIX), strict=False))
@@ -112,10 +112,10 @@ def address_of(request: HttpRequest) -> str:
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
     """The address, or the IPv4 address that an IPv6 address maps to."""
     try:
-        found = ip_address(text.strip())
+        address = ip_address(text.strip())
     except ValueError:
         return None
-    return getattr(found, "ipv4_mapped", None) or found
+    return getattr(address, "ipv4_mapped", None) or address
 
 
 def _count(key: str, most: int) -> bool:
@@ -143,7 +143,7 @@ def _is_full(key: str, most: int) -> bool:
 def _has_turn(keys: _Keys) -> bool:
     """Whether the account allows an attempt, from any address."""
     with suppress(OSError):
-        if cache.get(keys.known) or _count(keys.account, MOST_FOR_AN_ACCOUNT):
+        if cache.get(keys.familiar) or _count(keys.account, MOST_FOR_AN_ACCOUNT):
             return True
         cache.touch(keys.account, WINDOW_SECONDS)  # the guessing goes on, so the window does not end
         if not cache.add(keys.turn, 1, SLOWED_SECONDS):
@@ -178,7 +178,7 @@ def _keys(request: HttpRequest, name: str) -> _Keys:
         address=_key(address),
         account=_key("account", name, ""),
         turn=_key("turn", name, ""),
-        known=_key("known", name, address),
+        familiar=_key("known", name, address),
     )
 
 

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from inspect import signature
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, cast
 
@@ -30,7 +31,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 class AddAction(Protocol):
     """Adds one action and returns its parser, so that the caller can add arguments."""
 
-    def __call__(self, name: str, about: str, run: Callable[..., None]) -> CommandParser: ...
+    def __call__(self, name: str, summary: str, run: Callable[..., None]) -> CommandParser: ...
 
 
 class ActionCommand(BaseCommand, ABC):
@@ -38,7 +39,7 @@ class ActionCommand(BaseCommand, ABC):
 
     @abstractmethod
     def add_actions(self, add: AddAction) -> None:
-        """Call ``add(name, about, run)`` for each action and add arguments to the parser that it returns."""
+        """Call ``add(name, summary, run)`` for each action and add arguments to the parser that it returns."""
 
     def explain(self, error: Exception) -> CommandError | None:
         """What to tell the user about an error that this command expects; None for a bug.
@@ -50,27 +51,27 @@ class ActionCommand(BaseCommand, ABC):
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-        def add(name: str, about: str, run: Callable[..., None]) -> CommandParser:
-            made: CommandParser = actions.add_parser(name, help=about, description=about)
-            made.set_defaults(run=run)
-            return made
+        def add(name: str, summary: str, run: Callable[..., None]) -> CommandParser:
+            parser: CommandParser = actions.add_parser(name, help=summary, description=summary)
+            parser.set_defaults(run=run)
+            return parser
 
         self.add_actions(add)
 
     def handle(self, *args: Any, run: Callable[..., None], **options: Any) -> None:
-        wanted = signature(run).parameters
+        parameters = signature(run).parameters
         try:
             with written_out(self.stdout):
-                run(**{name: value for name, value in options.items() if name in wanted})
+                run(**{name: value for name, value in options.items() if name in parameters})
         except CommandError:
             raise
         except KeyboardInterrupt:
             raise CommandError("Stopped.") from None
         except Exception as error:
-            told = self.explain(error) or self._explain(error)
-            if told is None:
+            explanation = self.explain(error) or self._explain(error)
+            if explanation is None:
                 raise
-            raise told from None
+            raise explanation from None
 
     def _explain(self, error: Exception) -> CommandError | None:
         if isinstance(error, Refused):
@@ -126,10 +127,10 @@ def _discard_output() -> None:
 
 def problem_lines(problems: Iterable[Problem]) -> Iterator[str]:
     """One indented line for each problem, up to MOST_PROBLEMS, and how many more there are."""
-    told = list(problems)
-    yield from (f"  {problem}" for problem in told[:MOST_PROBLEMS])
-    if len(told) > MOST_PROBLEMS:
-        yield f"  … and {len(told) - MOST_PROBLEMS:,} more."
+    listed = list(problems)
+    yield from (f"  {problem}" for problem in listed[:MOST_PROBLEMS])
+    if len(listed) > MOST_PROBLEMS:
+        yield f"  … and {len(listed) - MOST_PROBLEMS:,} more."
 
 
 def database_line(error: Exception) -> str:
@@ -157,18 +158,18 @@ class _TextOut:
 
 @contextmanager
 def progress_bar(
-    wanted: bool, unit: str, *, total: int | None = None, so_far: bool = False
+    always: bool, unit: str, *, total: int | None = None, so_far: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Show progress on standard error if that is a terminal, or if ``wanted``.
+    """Show progress on standard error if that is a terminal, or ``always``.
 
     What it yields takes how many are new. With ``so_far``, it takes how many there are so far.
     """
     from tqdm import tqdm
 
-    with tqdm(total=total, unit=f" {unit}", disable=not (wanted or sys.stderr.isatty())) as drawn:
+    with tqdm(total=total, unit=f" {unit}", disable=not (always or sys.stderr.isatty())) as bar:
 
         def step(count: int) -> None:
-            drawn.update(count - drawn.n if so_far else count)
+            bar.update(count - bar.n if so_far else count)
 
         yield step
 
@@ -177,7 +178,7 @@ def aligned(rows: Iterable[Iterable[str]], *, most: Iterable[int] = ()) -> Itera
     """Rows as columns of text, each as wide as its longest cell, but no wider than ``most`` if given."""
     table = [list(row) for row in rows]
     limits = list(most)
-    widths = [max(len(row[at]) for row in table) for at in range(len(table[0]))] if table else []
-    widths = [min(width, limits[at]) if at < len(limits) else width for at, width in enumerate(widths)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    widths = [min(width, limit) for width, limit in zip_longest(widths, limits[: len(widths)], fillvalue=sys.maxsize)]
     for row in table:
         yield ("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip()

@@ -51,9 +51,9 @@ def refuse_if_any(problems: Sequence[Problem]) -> None:
         raise Invalid(problems)
 
 
-def unknown(where: str, name: str, known: Iterable[str]) -> Problem:
-    """``name`` is not one of ``known``. Suggests the closest match, or lists what exists."""
-    names = [str(each) for each in known]
+def unknown(where: str, name: str, choices: Iterable[str]) -> Problem:
+    """``name`` is not one of ``choices``. Suggests the closest match, or lists what exists."""
+    names = list(map(str, choices))
     near = get_close_matches(name, names, n=1, cutoff=0.6)
-    others = f"Known: {', '.join(names[:30])}." if names else "There are none."
-    return Problem(where, f"There is no “{name[:60]}”.", f"Did you mean “{near[0]}”?" if near else others)
+    alternatives = f"Known: {', '.join(names[:30])}." if names else "There are none."
+    return Problem(where, f"There is no “{name[:60]}”.", f"Did you mean “{near[0]}”?" if near else alternatives)

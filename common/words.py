@@ -28,12 +28,12 @@ def duration(seconds: float) -> str:
     """``8.3 s``, ``1 min 35 s``, ``1 h 07 min``: one decimal below ten seconds, whole seconds below an hour."""
     if round(seconds, 1) < 10:
         return f"{seconds:.1f} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    minutes, rest_seconds = divmod(round(seconds), 60)
+    if not minutes:
+        return f"{rest_seconds} s"
+    if minutes < 60:
+        return f"{minutes} min {rest_seconds:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def hours_in_words(hours: int) -> str:

@@ -15,8 +15,7 @@ import fcntl
 import os
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 from typing import IO, Any
@@ -53,8 +52,8 @@ class Channel(filesystem.Channel):
         self.queue_folder = folder / "queue"
         self.taken_folder = folder / "taken"
         self.control = folder / "control"
-        for each in (self.queue_folder, self.taken_folder, self.control):
-            each.mkdir(parents=True, exist_ok=True)
+        for part in (self.queue_folder, self.taken_folder, self.control):
+            part.mkdir(parents=True, exist_ok=True)
         self.taken: dict[str, Path] = {}
         self._holder: IO[str] | None = None
         self._holder_folder: Path | None = None
@@ -147,16 +146,11 @@ class Channel(filesystem.Channel):
         binding = filesystem.exchange_queue_t(routing_key or "", pattern or "", queue or "")
         if binding in self.get_table(exchange):
             return
-        with self._control_lock():
+        with (self.control / LOCK).open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
             table = self.get_table(exchange)
             if binding not in table:
                 self._write(self._exchange_file(exchange), dumps([binding, *table]))
-
-    @contextmanager
-    def _control_lock(self) -> Iterator[None]:
-        with (self.control / LOCK).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
 
 class Transport(filesystem.Transport):

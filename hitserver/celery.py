@@ -46,9 +46,9 @@ def note_queues(options: Any = None, **kwargs: Any) -> None:
 def show_that_it_is_there(**kwargs: Any) -> None:
     """Registers an idle worker that can run models. Otherwise nobody would know that there is one to wake."""
     if _works_on_models:
-        from generation.registry.presence import present
+        from generation.registry.presence import of_this_process
 
-        present()
+        of_this_process()
 
 
 # Celery warns about workers that run as root because of pickled tasks, which these settings refuse.

@@ -36,11 +36,11 @@ from hitserver.demo_marketplace import (
     CommandFailed,
     Lab,
     OffTrack,
-    places_to_look,
+    marketplace_addresses,
     work_on_marketplace,
 )
 from hitserver.demo_steps import Steps, say
-from hitserver.demo_suggesters import make_suggesters, model_found, told_sources, wait_for_model
+from hitserver.demo_suggesters import make_suggesters, model_found, sources_shown, wait_for_model
 from hitserver.private import private_folder
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class DemoError(Exception):
     """The demo cannot continue. The message contains what to do."""
 
 
-def arguments(given: list[str] | None = None) -> argparse.Namespace:
+def arguments(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="script/demo", description="From a CSV file to ratings to a report.")
     parser.add_argument("--data", type=Path, help="items as CSV, TSV or JSONL (default: those of the type's example)")
     parser.add_argument("--task", default="abs_hds", help="the task type (default abs_hds)")
@@ -83,7 +83,7 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     # What script/demo measures before this program starts.
     parser.add_argument("--setup-seconds", type=float, help=argparse.SUPPRESS)
     parser.add_argument("--port", type=int, default=8000, help="port of the server (default 8000; 0: any free port)")
-    options = parser.parse_args(given)
+    options = parser.parse_args(argv)
     options.data = options.data or example_data(options.task)
     if options.ratings is not None and options.ratings < 1:
         parser.error(f"--ratings is {options.ratings}; it must be at least 1.")
@@ -121,30 +121,30 @@ def server(port: int) -> Iterator[subprocess.Popen[str]]:
             process.wait(STOP_SECONDS)
 
 
-def free_port(wanted: int) -> int:
-    """``wanted``, or any free port if that is 0. Raises DemoError if the port is in use."""
+def free_port(port: int) -> int:
+    """``port``, or any free port if that is 0. Raises DemoError if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", wanted))
+            probe.bind(("127.0.0.1", port))
         except OSError as error:
             fix = "Choose another with --port, or stop the program that uses it."
-            raise DemoError(f"Cannot listen on port {wanted}: {error.strerror}. {fix}") from None
-        port: int = probe.getsockname()[1]
-        return port
+            raise DemoError(f"Cannot listen on port {port}: {error.strerror}. {fix}") from None
+        return int(probe.getsockname()[1])
 
 
 def make_study(
     options: argparse.Namespace, *, slug: str, title: str, ratings: int, owner: Any, live: bool = True
 ) -> Study:
     """A study from the data file."""
-    from annotation.services import importing, planning
-    from annotation.tables import read_table
+    from annotation.studies import importing_items
+    from annotation.studies import launching as planning
+    from annotation.table_files import read_table
 
     with options.data.open("rb") as file:
         table = read_table(file, name=options.data.name)
     study = draft(options.task, slug=slug, title=title, ratings=ratings, owner=owner, rows=len(table.rows))
-    importing.import_items(study=study, table=table, actor=ACTOR)
+    importing_items.import_items(study=study, table=table, actor=ACTOR)
     if live:
         planning.publish(study=study, actor=ACTOR)
     return study
@@ -152,12 +152,13 @@ def make_study(
 
 def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
     """A live study that judges the outputs of ``source``; None if it made nothing that a type can judge."""
-    from annotation.services import outputs, planning
+    from annotation.studies import launching as planning
+    from annotation.studies import outputs
     from annotation.task_types.registry import all_types
 
-    made = set(source.outputs.values_list("kind", flat=True))
+    kinds = set(source.outputs.values_list("kind", flat=True))
     types = [(name, task) for name, task in all_types().items() if not task.draws_outputs]
-    judge = next((name for name, task in types if made & set(task.takes_outputs)), None)
+    judge = next((name for name, task in types if kinds & set(task.takes_outputs)), None)
     if judge is None:
         return None
     study = draft(judge, slug=f"{source.slug}-judged", title=f"{source.title}: judged", ratings=ratings, owner=owner)
@@ -168,13 +169,15 @@ def make_judging(source: Study, *, ratings: int, owner: Any) -> Study | None:
 
 def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any, rows: int | None = None) -> Study:
     """A draft with the hits of the published study, but no larger than a file of ``rows`` allows."""
-    from annotation.services import studies
+    from annotation.studies import storing
+    from annotation.studies.spec import StudySpec
     from annotation.task_types.registry import get_type
 
     kind = get_type(task)
     for line in make_suggesters(kind):
         say(line)
     values = {
+        "slug": slug,
         "title": title,
         "ratings_per_item": ratings,
         "items_per_hit": min(kind.suggested.items_per_hit, rows or kind.suggested.items_per_hit),
@@ -182,7 +185,7 @@ def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any, rows: i
         "reward": "0" if kind.for_members else "0.18",
         "seed": 1,
     }
-    return studies.create_study(slug=slug, task_type=task, values=values, config={}, texts={}, actor=ACTOR, owner=owner)
+    return storing.create_study(spec=StudySpec(task, values), actor=ACTOR, owner=owner)
 
 
 def rate(study: Study, base_url: str, steps: Steps) -> None:
@@ -194,7 +197,7 @@ def rate(study: Study, base_url: str, steps: Steps) -> None:
     from django.db.models import F
     from tqdm import tqdm
 
-    from annotation.bots import Mix, simulate_workers
+    from annotation.work.bots import Mix, simulate_workers
 
     if ready := wait_for_model(study):
         steps.done(ready)
@@ -220,7 +223,7 @@ def rate(study: Study, base_url: str, steps: Steps) -> None:
                 say(f"{counted(free, 'place')} stayed free: new workers got no hit.")
                 break
     steps.done(f"{counted(workers, 'simulated worker')} sent {counted(submissions, 'submission')}.")
-    if shown := told_sources(study):
+    if shown := sources_shown(study):
         say(shown)
 
 
@@ -228,22 +231,24 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str, steps: Steps) -> 
     """Publishes the study as HITs, lets simulated workers do them, then syncs, approves and pays. Raises DemoError."""
     from tqdm import tqdm
 
-    from annotation.bots import BotError
+    from annotation.work.bots import BotError
 
     # A HIT split into parts of at most nine assignments would be offered again to a worker who did one part, and that
     # worker would have to return it.
     lab.study("publish", study.slug, "--platform", PLATFORM, "--set", "split=", "--yes")
-    wanted = sum(study.hits.values_list("wanted", flat=True))
+    total = sum(study.hits.values_list("wanted", flat=True))
     steps.done("The study is published as HITs.")
     try:
-        with tqdm(total=wanted, unit=" hits", desc="simulated workers", disable=None) as bar:
-            workers, sent = work_on_marketplace(
+        with tqdm(total=total, unit=" hits", desc="simulated workers", disable=None) as bar:
+            workers, assignments = work_on_marketplace(
                 study, base_url, workers=study.ratings_per_item, seed=study.seed, progress=bar.update
             )
     except (OffTrack, BotError, OSError) as error:
         raise DemoError(f"Simulated workers could not continue:\n{error}") from None
-    done = f"{counted(workers, 'simulated worker')} accepted, answered and submitted {counted(sent, 'HIT assignment')}"
-    steps.done(f"{done}.")
+    steps.done(
+        f"{counted(workers, 'simulated worker')} accepted, answered and submitted "
+        f"{counted(assignments, 'HIT assignment')}."
+    )
     for action in ("sync", "approve", "end"):
         lab.study(action, study.slug)
     for line in lab.book_lines(study):
@@ -254,8 +259,8 @@ def rate_on_marketplace(study: Study, lab: Lab, base_url: str, steps: Steps) -> 
 def write_results(study: Study, out: Path, steps: Steps) -> None:
     """Writes the report and the exports."""
     from analysis.report import write_report
-    from annotation.exports import FORMATS_OF, export, file_name, kinds_of
-    from annotation.frames import study_data
+    from annotation.results.exports import FORMATS_OF, export, file_name, kinds_of
+    from annotation.results.frames import study_data
 
     out.mkdir(parents=True, exist_ok=True)
     report = write_report(study_data(study), out_dir=out)
@@ -329,14 +334,14 @@ def demo(options: argparse.Namespace, port: int, steps: Steps) -> None:
         steps.ready()
         say("")
         say(f"Console:         {base_url}/  user {USER}, password {password}")
-        for line in places_to_look(USER, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
+        for line in marketplace_addresses(USER, base_url) if market else [f"A worker's page: {study_url(trial)}"]:
             say(line)
         say("Press Ctrl-C to stop the server.")
         process.wait()
         raise DemoError(f"The server ended unexpectedly. Its log is {VAR / 'server.log'}.")
 
 
-def own_environment(port: int) -> None:
+def use_separate_environment(port: int) -> None:
     """Makes the demo ignore the settings of the machine's own server."""
     for name in ("DATABASE_URL", "CELERY_BROKER_URL", "HITSERVER_ALLOWED_HOSTS", "HITSERVER_BIND"):
         os.environ.pop(name, None)
@@ -355,15 +360,15 @@ def interrupted(number: int, frame: FrameType | None) -> None:
 def main() -> int:
     options = arguments()
     # A closed terminal or a kill also ends the server, as Ctrl-C does.
-    for each in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(each, interrupted)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
     try:
         steps = Steps(before=options.setup_seconds or 0.0)
         if options.setup_seconds is not None:
             steps.done("The packages are installed.", seconds=options.setup_seconds)
         port = free_port(0 if options.no_serve else options.port)
         with start_over():
-            own_environment(port)
+            use_separate_environment(port)
             django.setup()
             demo(options, port, steps)
     except KeyboardInterrupt:
@@ -382,7 +387,7 @@ def refusal(error: Exception) -> list[str]:
     if not apps.ready:
         return []
     from annotation.management.study_output import table_problem_lines
-    from annotation.tables import TableProblems
+    from annotation.table_files import TableProblems
     from annotation.task_types.registry import UnknownTaskType
     from common.problems import Refused
 

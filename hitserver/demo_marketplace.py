@@ -67,13 +67,13 @@ class Page(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "form":
-            self.forms.append(Form(urljoin(self.url, found.get("action") or self.url)))
+            self.forms.append(Form(urljoin(self.url, attributes.get("action") or self.url)))
         elif tag == "iframe":
-            self.frame = urljoin(self.url, found.get("src", ""))
-        elif tag == "input" and self.forms and found.get("type") not in ("checkbox", "radio", "submit"):
-            self.forms[-1].fields[found.get("name", "")] = found.get("value", "")
+            self.frame = urljoin(self.url, attributes.get("src", ""))
+        elif tag == "input" and self.forms and attributes.get("type") not in ("checkbox", "radio", "submit"):
+            self.forms[-1].fields[attributes.get("name", "")] = attributes.get("value", "")
 
     def form(self, action: re.Pattern[str]) -> Form | None:
         """The first form whose path matches ``action``; None if there is none."""
@@ -106,8 +106,8 @@ class MarketWorker:
     def join(self, link: str, password: str) -> None:
         """Follows the invitation and signs in as a new worker. Raises OffTrack."""
         form = self.site.open(link).forms[-1]
-        given = {"username": self.worker.name, "password": password, "country": "DE"}
-        joined = self.site.open(form.action, form.fields | given)
+        account = {"username": self.worker.name, "password": password, "country": "DE"}
+        joined = self.site.open(form.action, form.fields | account)
         if urlsplit(joined.url).path != "/marketplace/":
             raise OffTrack(f"{self.worker.name} could not join: {joined.url}")
 
@@ -139,10 +139,13 @@ class MarketWorker:
 
     def _answer(self, task: Page) -> bool:
         """Does the work in the frame, without a cookie. False if the study has nothing for this worker in this HIT."""
-        from annotation.bots import Bot, Browser, TurnedAway
+        from annotation.models import Worker
+        from annotation.work.bots import Bot, Browser, TurnedAway
 
         parts = urlsplit(task.frame)
-        self._mark_simulated(dict(parse_qsl(parts.query))["workerId"])
+        # Marked as simulated, so that every page with their data shows it.
+        worker_id = dict(parse_qsl(parts.query))["workerId"]
+        Worker.objects.get_or_create(platform=PLATFORM, platform_id=worker_id, defaults={"synthetic": True})
         bot = Bot(self.study, self.worker, Browser(self.base_url), lambda: None)
         try:
             path = bot.enter(f"{parts.path}?{parts.query}")
@@ -153,12 +156,6 @@ class MarketWorker:
             bot.browser.close()
         self._hand_in(f"{path}done")
         return True
-
-    def _mark_simulated(self, worker_id: str) -> None:
-        """Marks the worker as simulated, so that every page with their data shows it."""
-        from annotation.models import Worker
-
-        Worker.objects.get_or_create(platform=PLATFORM, platform_id=worker_id, defaults={"synthetic": True})
 
     def _hand_in(self, path: str) -> None:
         """Submits the HIT as the last page in the frame does: with a form, and again without a cookie."""
@@ -188,8 +185,8 @@ class Lab:
     def founded(cls, *, say: Callable[[str], object]) -> Lab:
         """A requester with play money. Raises CommandFailed."""
         say(marketplace("make-requester", REQUESTER, "--balance", str(PLAY_MONEY)).strip())
-        made = dict(line.partition("=")[::2] for line in marketplace("make-key", REQUESTER).splitlines())
-        return cls((made["AWS_ACCESS_KEY_ID"], made["AWS_SECRET_ACCESS_KEY"]), say)
+        key = dict(line.partition("=")[::2] for line in marketplace("make-key", REQUESTER).splitlines())
+        return cls((key["AWS_ACCESS_KEY_ID"], key["AWS_SECRET_ACCESS_KEY"]), say)
 
     def study(self, *arguments: str) -> None:
         """Runs ``manage.py study`` and prints the command and its output. Raises CommandFailed."""
@@ -205,7 +202,7 @@ class Lab:
         from annotation.models import Payment
         from annotation.platforms.mturk.api import Account
         from annotation.platforms.mturk.platform import Mturk
-        from annotation.services import publishing
+        from annotation.recruiting import publishing
 
         marketplace("check-ledger")
         account = Account(settings.MTURK_ENDPOINT, settings.MTURK_REGION, *self.key)
@@ -252,8 +249,8 @@ def work_on_marketplace(
     """
     from django.db import connections
 
-    from annotation.bots import Mix
     from annotation.task_types.simulation import SimulatedWorker
+    from annotation.work.bots import Mix
 
     invitations = marketplace("invite", "--count", str(workers)).split()
 
@@ -269,11 +266,11 @@ def work_on_marketplace(
             connections.close_all()
 
     with ThreadPoolExecutor(max_workers=4) as pool:
-        sent = list(pool.map(run, range(workers)))
-    return sum(1 for each in sent if each), sum(sent)
+        submissions = list(pool.map(run, range(workers)))
+    return sum(count > 0 for count in submissions), sum(submissions)
 
 
-def places_to_look(user: str, base_url: str) -> Sequence[str]:
+def marketplace_addresses(user: str, base_url: str) -> Sequence[str]:
     """Lines with the addresses of the marketplace: for its operator, and for a worker who joins by a new invitation."""
     marketplace("make-operator", user)
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,10 @@ def make_suggesters(task: TaskType) -> list[str]:
     from generation.models import Suggester
 
     config = {name: field.initial for name, field in task.config_form.base_fields.items()}
-    known = set(Suggester.objects.values_list("name", flat=True))
-    new = [need for need in task.suggesters(config) if need.name not in known]
-    made = [_make(need, DECODERS[at % len(DECODERS)]) for at, need in enumerate(new)]
-    return [*made, *([] if not made or _has_model() else [NO_MODEL])]
+    names = set(Suggester.objects.values_list("name", flat=True))
+    new = [need for need in task.suggesters(config) if need.name not in names]
+    lines = [_make_suggester(need, decoder) for need, decoder in zip(new, cycle(DECODERS), strict=False)]
+    return [*lines, NO_MODEL] if lines and not _has_model() else lines
 
 
 def _has_model() -> bool:
@@ -82,7 +83,7 @@ def wait_for_model(study: Study) -> str:
     return f"The language model was not loaded within {duration(LOADING_SECONDS)}; until then, prepared texts are used."
 
 
-def _make(need: SuggesterNeed, decoder: str) -> str:
+def _make_suggester(need: SuggesterNeed, decoder: str) -> str:
     """A suggester that continues a story or, for a type that has none, writes the last line of an example."""
     from generation.registry.registration import ensure_embedded_model
     from generation.suggestions.definitions import create_suggester
@@ -104,7 +105,7 @@ def _make(need: SuggesterNeed, decoder: str) -> str:
     return f"Suggester {need.name}: {suggester.model.name} with {decoder}, {counted(filled.added, 'text')} in its pool."
 
 
-def told_sources(study: Study) -> str:
+def sources_shown(study: Study) -> str:
     """A line about the sources of the suggestions that writers saw; empty if there were none."""
     from annotation.models import Offer
 
@@ -112,5 +113,5 @@ def told_sources(study: Study) -> str:
     if not counts:
         return ""
     names = {"live": "in time", "second_try": "at the second try", "pool": "from the pool", "none": "missing"}
-    told = ", ".join(f"{counts[source]} {name}" for source, name in names.items() if counts[source])
-    return f"{counted(counts.total(), 'suggestion')} shown: {told}."
+    sources = ", ".join(f"{counts[source]} {name}" for source, name in names.items() if counts[source])
+    return f"{counted(counts.total(), 'suggestion')} shown: {sources}."

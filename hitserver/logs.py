@@ -39,7 +39,7 @@ _PRIVATE = re.compile(
 
 def masked(text: str) -> str:
     """The text without the secrets in addresses and refused rows."""
-    return _PRIVATE.sub(lambda found: f"{found[found.lastgroup or 0]}…", text)
+    return _PRIVATE.sub(lambda match: f"{match[match.lastgroup or 0]}…", text)
 
 
 class PrivateFormatter(logging.Formatter):
@@ -76,10 +76,10 @@ class OncePerCause(logging.Filter):
         kind, _, traceback = record.exc_info
         while traceback and traceback.tb_next:
             traceback = traceback.tb_next
-        place = (traceback.tb_frame.f_code.co_filename, traceback.tb_lineno) if traceback else None
+        line = (traceback.tb_frame.f_code.co_filename, traceback.tb_lineno) if traceback else None
         if record.name == WRONG_HOST:
             record.exc_info = record.exc_text = None
-        now, cause = time.monotonic(), (record.name, kind, place)
+        now, cause = time.monotonic(), (record.name, kind, line)
         with self._lock:
             since, left_out = self._seen.get(cause, (now - self.SECONDS, 0))
             if now - since < self.SECONDS:

@@ -13,15 +13,9 @@ import django
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
-from django.db import DatabaseError, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import DatabaseError
 
-from hitserver.backup.service import copy_before_migrating
-
-
-def behind() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+from hitserver.backup.service import copy_before_migrating, migrations_due
 
 
 def main() -> int:
@@ -29,7 +23,7 @@ def main() -> int:
     try:
         django.setup()
         call_command("check", stdout=StringIO())
-        if behind():
+        if migrations_due():
             if copy := copy_before_migrating():
                 print(f"The tables are changed for this version. A copy from before is in {copy}.", file=sys.stderr)
             call_command("migrate", interactive=False, verbosity=0)

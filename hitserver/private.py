@@ -14,7 +14,7 @@ PLACEHOLDERS = ("insecure", "changeme", "change-me", "change_me", "example", "pa
 LEAST_DIFFERENT, LEAST_COMPRESSED = 12, 40
 
 
-def kept_secret(path: Path) -> str:
+def secret_in_file(path: Path) -> str:
     """The secret in a file that only its owner can read. The first use makes the file; signed links survive a restart.
 
     If two processes are first at the same time, each tries to link its own file into place, and one of them wins.
@@ -36,8 +36,8 @@ def kept_secret(path: Path) -> str:
 def weakness(secret: str) -> str:
     """Why this secret could be guessed; empty if it is good enough."""
     plain = secret.lower()
-    if found := next((word for word in PLACEHOLDERS if word in plain), ""):
-        return f"it contains “{found}”, so it seems to be a placeholder"
+    if placeholder := next((word for word in PLACEHOLDERS if word in plain), ""):
+        return f"it contains “{placeholder}”, so it seems to be a placeholder"
     steps = [ord(after) - ord(before) for before, after in pairwise(secret)]
     in_order = sum(abs(step) <= 1 for step in steps) > len(steps) / 2
     if in_order or len(set(secret)) < LEAST_DIFFERENT or len(zlib.compress(secret.encode(), 9)) < LEAST_COMPRESSED:
@@ -55,10 +55,10 @@ def private_folder(folder: Path) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         return ""
-    found = folder.stat()
-    if not stat.S_IMODE(found.st_mode) & 0o077:
+    status = folder.stat()
+    if not stat.S_IMODE(status.st_mode) & 0o077:
         return ""
-    if found.st_uid == os.getuid() and ((folder / "broker").is_dir() or not any(folder.iterdir())):
+    if status.st_uid == os.getuid() and ((folder / "broker").is_dir() or not any(folder.iterdir())):
         folder.chmod(0o700)
         return ""
     return f"Other users of this machine can open {folder}, which holds people's data. Run: chmod 700 {folder}"

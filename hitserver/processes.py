@@ -32,15 +32,15 @@ def limit_memory(most_bytes: int) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (most_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
-def allow_open_files(wanted: int) -> int:
+def allow_open_files(count: int) -> int:
     """Allows this process and its children this many open files, or as many as possible. Returns how many."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    soft, hard = (wanted if limit == resource.RLIM_INFINITY else limit for limit in limits)
-    if soft < min(wanted, hard):
+    soft, hard = (count if limit == resource.RLIM_INFINITY else limit for limit in limits)
+    if soft < min(count, hard):
         with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), limits[1]))
-            return min(wanted, hard)
-    return min(wanted, soft)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), limits[1]))
+            return min(count, hard)
+    return min(count, soft)
 
 
 def note_port(folder: Path, port: int) -> None:

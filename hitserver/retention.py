@@ -18,7 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
-from annotation.services import media, picture_files
+from annotation.studies import image_files, images
 
 #: The marketplace gives up a notification after this many tries.
 MOST_TRIES = 10
@@ -74,7 +74,7 @@ RULES: tuple[Rule, ...] = (
         "images that no item shows",
         "annotation.Media",
         "KEEP_MEDIA_DAYS",
-        lambda before: Q(uploaded_at__lt=before) & media.unused(),
+        lambda before: Q(uploaded_at__lt=before) & images.unused(),
     ),
     Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
@@ -83,34 +83,33 @@ RULES: tuple[Rule, ...] = (
 
 
 @dataclass(frozen=True)
-class Found:
+class OldRows:
     """How many rows of a rule are old enough to be deleted, or were deleted."""
 
     rule: Rule
     count: int
 
 
-def find(rules: Sequence[Rule] = RULES) -> list[Found]:
+def find(rules: Sequence[Rule] = RULES) -> list[OldRows]:
     """What is old enough to be deleted."""
     now = timezone.now()
-    return [Found(rule, rule.rows(now).count()) for rule in rules]
+    return [OldRows(rule, rule.rows(now).count()) for rule in rules]
 
 
-def delete(rules: Sequence[Rule] = RULES) -> list[Found]:
+def delete(rules: Sequence[Rule] = RULES) -> list[OldRows]:
     """Deletes what is old enough and returns how many rows of each rule that was. Each rule is one transaction.
 
     Also removes image files that no study uses any more.
     """
     now = timezone.now()
-    found = [Found(rule, _delete(rule.rows(now))) for rule in rules]
-    picture_files.remove_files(media.files_without_rows())
-    return found
-
-
-def _delete(rows: QuerySet[Any]) -> int:
-    with transaction.atomic(), unprotected(rows.model):
-        _, counted = rows.delete()
-    return counted.get(rows.model._meta.label, 0)
+    deleted = []
+    for rule in rules:
+        rows = rule.rows(now)
+        with transaction.atomic(), unprotected(rows.model):
+            _, counts = rows.delete()
+        deleted.append(OldRows(rule, counts.get(rows.model._meta.label, 0)))
+    image_files.remove_files(images.files_without_rows())
+    return deleted
 
 
 @contextmanager

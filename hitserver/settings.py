@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from hitserver.databases import database
 from hitserver.env import Env, EnvError
-from hitserver.private import kept_secret, private_folder, weakness
+from hitserver.private import private_folder, secret_in_file, weakness
 from hitserver.processes import noted_port
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -39,7 +39,7 @@ if PRODUCTION and (weak := weakness(SECRET_KEY)):
         'python3 -c "import secrets; print(secrets.token_urlsafe(64))"'
     )
 if not SECRET_KEY:
-    SECRET_KEY = kept_secret(VAR / "secret_key")
+    SECRET_KEY = secret_in_file(VAR / "secret_key")
 PORT = env.integer("HITSERVER_PORT", 8000, least=0, most=65535)
 BIND = env.text("HITSERVER_BIND", "127.0.0.1")
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -114,7 +114,11 @@ WSGI_APPLICATION = "hitserver.wsgi.application"
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates", *sorted(BASE_DIR.glob("annotation/task_types/*/templates"))],
+        "DIRS": [
+            BASE_DIR / "templates",
+            *sorted(BASE_DIR.glob("annotation/*/pages/templates")),
+            *sorted(BASE_DIR.glob("annotation/task_types/*/templates")),
+        ],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -228,14 +232,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
 # Tasks outside an app's own module `tasks`.
 CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
-    CELERY_IMPORTS += ["annotation.report_tasks", "annotation.platform_tasks"]
+    CELERY_IMPORTS += ["annotation.results.tasks", "annotation.recruiting.tasks"]
     for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30), ("look_for_objections", 900)):
-        CELERY_BEAT_SCHEDULE[f"annotation.platform_tasks.{name}"] = {
-            "task": f"annotation.platform_tasks.{name}",
+        CELERY_BEAT_SCHEDULE[f"annotation.tasks.{name}"] = {
+            "task": f"annotation.tasks.{name}",
             "schedule": timedelta(seconds=seconds),
             "options": {"expires": seconds},
         }
-    CELERY_IMPORTS += ["annotation.decision_tasks"]
+    CELERY_IMPORTS += ["annotation.review.tasks"]
     for name in ("continue_bulk", "grant_qualifications"):
         CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
             "task": f"annotation.tasks.{name}",
@@ -257,7 +261,6 @@ if "studies" in PARTS:
         "schedule": timedelta(minutes=1),
         "options": {"expires": 60},
     }
-    CELERY_IMPORTS += ["annotation.quality_tasks"]
     CELERY_BEAT_SCHEDULE["check-quality"] = {
         "task": "annotation.tasks.check_due_quality",
         "schedule": crontab(hour="3", minute="20"),
@@ -269,7 +272,10 @@ if "studies" in PARTS:
         "options": {"expires": WAKE_SECONDS},
     }
 if "marketplace" in PARTS:
-    CELERY_IMPORTS += ["marketplace.services.deliveries", "marketplace.services.login_links"]
+    CELERY_IMPORTS += [
+        "marketplace.services.messages.notification_delivery",
+        "marketplace.services.accounts.sign_in_links",
+    ]
     for name in ("marketplace.tasks.upkeep", "marketplace.services.deliveries.deliver_due"):
         CELERY_BEAT_SCHEDULE[name] = {"task": name, "schedule": timedelta(seconds=30), "options": {"expires": 30}}
     CELERY_BEAT_SCHEDULE["marketplace.tasks.remove_files"] = {
@@ -313,7 +319,7 @@ MARKETPLACE_SNS_REGION = env.text("HITSERVER_MARKETPLACE_SNS_REGION", "us-east-1
 MARKETPLACE_SNS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SNS_ACCESS_KEY_ID", "")
 MARKETPLACE_SNS_SECRET_ACCESS_KEY = env.secret("HITSERVER_MARKETPLACE_SNS_SECRET_ACCESS_KEY", "")
 MARKETPLACE_SQS_ACCOUNTS = env.items("HITSERVER_MARKETPLACE_SQS_ACCOUNTS")
-if not all(len(each) == 12 and each.isascii() and each.isdigit() for each in MARKETPLACE_SQS_ACCOUNTS):
+if not all(len(number) == 12 and number.isascii() and number.isdigit() for number in MARKETPLACE_SQS_ACCOUNTS):
     raise EnvError(
         "HITSERVER_MARKETPLACE_SQS_ACCOUNTS", ",".join(MARKETPLACE_SQS_ACCOUNTS), "AWS account numbers of 12 digits"
     )

@@ -107,8 +107,8 @@ class Supervisor:
         self.signals = 0
 
     def catch_signals(self) -> None:
-        for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(each, self._count)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._count_signal)
         # Interrupts the sleep, so that an ended child is noticed immediately.
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
         reader, writer = socket.socketpair()
@@ -117,7 +117,7 @@ class Supervisor:
         signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
         self._wakeup = (reader, writer)
 
-    def _count(self, number: int, frame: FrameType | None) -> None:
+    def _count_signal(self, number: int, frame: FrameType | None) -> None:
         self.signals += 1
 
     def sleep(self) -> None:
@@ -186,14 +186,14 @@ def celery(name: str, *arguments: str, stop_signal: signal.Signals = signal.SIGT
     return Child(name=name, command=command, stop_signal=stop_signal)
 
 
-def queues_here() -> list[str]:
+def available_queues() -> list[str]:
     """The queues that this machine can work on. Prints which it cannot, and why."""
-    others = [queue for queue in settings.WORKER_QUEUES if queue != MODEL_QUEUE]
+    without_models = [queue for queue in settings.WORKER_QUEUES if queue != MODEL_QUEUE]
     if "studies" not in settings.PARTS or MODEL_QUEUE not in settings.WORKER_QUEUES:
-        return others
+        return without_models
     if not runnable():
         say(f"This server runs no language models. {NONE_HERE}")
-        return others
+        return without_models
     return list(settings.WORKER_QUEUES)
 
 
@@ -216,7 +216,7 @@ def worker(queue: str) -> Child:
 
 def workers() -> list[Child]:
     """One worker for each queue, so that none waits behind another, and the scheduler."""
-    return [*map(worker, queues_here()), *suggesters(), celery("scheduler", "beat", "--pidfile=")]
+    return [*map(worker, available_queues()), *suggesters(), celery("scheduler", "beat", "--pidfile=")]
 
 
 def suggesters() -> list[Child]:
@@ -234,10 +234,12 @@ def prepare() -> str:
 
     Returns what to print when the server is ready. Raises SystemExit if it fails.
     """
-    done = subprocess.run([sys.executable, "-m", "hitserver.prepare"], check=False, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
+    prepared = subprocess.run(
+        [sys.executable, "-m", "hitserver.prepare"], check=False, stdout=subprocess.PIPE, text=True
+    )
+    if prepared.returncode:
         raise SystemExit("The server was not started: what it needs could not be prepared, see above.")
-    return done.stdout.rstrip()
+    return prepared.stdout.rstrip()
 
 
 def answers(host: str, port: int) -> bool:

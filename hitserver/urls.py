@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from hitserver.health import healthz, live
 
 # In the order in which they are tried: the pages that workers load for every step come first.
-URLS = [("studies", "annotation.views.work"), ("marketplace", "marketplace.urls"), ("studies", "annotation.urls")]
+URLS = [("studies", "annotation.worker_urls"), ("marketplace", "marketplace.urls"), ("studies", "annotation.urls")]
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", healthz, name="healthz"),

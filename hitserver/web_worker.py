@@ -38,7 +38,7 @@ BYTES_PER_SECOND = 16 * 1024
 SEND_SECONDS = 60.0
 #: How long to wait for a client to close, so that it can read a response to a request that it was still sending.
 LINGER_SECONDS, MOST_LINGERING = 5.0, 200
-LOOK_SECONDS = 0.5
+CHECK_SECONDS = 0.5
 #: When the process is full, this share of its connections is closed at once, so that it need not search every time.
 ROOM_SHARE = 0.1
 PAGE_HEADERS = {"Content-Type": "text/html; charset=utf-8", POLICY_HEADER: policy(settings.FRAME_ANCESTORS)}
@@ -124,7 +124,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.uploading: set[Connection] = set()
         self.waiting_uploads: deque[Connection] = deque()
         self.most_uploads = max(1, self.cfg.threads // 2)
-        self.look_at = 0.0
+        self.check_at = 0.0
 
     # --- A request arrives ---
 
@@ -152,14 +152,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _make_room(self) -> None:
         """Closes connections without a whole request: first of the address that has most of them, the oldest first.
 
-        Requests that have arrived, and uploads that wait for a thread, are left alone.
+        An address's uploads that wait for a thread come last. Requests that have arrived are left alone.
         """
-        idle: dict[str, list[Connection]] = {}
-        for conn in (*self.keepalived_conns, *self.gathering):
-            if conn not in self.waiting_uploads:
-                idle.setdefault(address_of(conn), []).append(conn)
+        uploads = dict.fromkeys(self.waiting_uploads)
+        idle = [conn for conn in (*self.keepalived_conns, *self.gathering) if conn not in uploads]
+        by_address: dict[str, list[Connection]] = {}
+        for conn in (*idle, *uploads):
+            by_address.setdefault(address_of(conn), []).append(conn)
         for _ in range(max(1, int(self.worker_connections * ROOM_SHARE))):
-            most = max(idle.values(), key=len, default=[])
+            most = max(by_address.values(), key=len, default=[])
             if not most:
                 return
             self._evict(most.pop(0))
@@ -181,7 +182,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         conn.deadline = conn.begin + settings.REQUEST_SECONDS
         self.gathering[conn] = None
         if conn.sock.held:
-            self._look(conn)
+            self._serve_if_complete(conn)
         else:
             self.on_arriving(conn, conn.sock)
         # Most requests arrive whole, so they are not worth watching for more.
@@ -199,9 +200,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self._drop(conn)
         elif data:
             conn.sock.held += data
-            self._look(conn)
+            self._serve_if_complete(conn)
 
-    def _look(self, conn: Connection) -> None:
+    def _serve_if_complete(self, conn: Connection) -> None:
         """Serves the request once it is complete, or once it is clear that it will not be collected."""
         held = len(conn.sock.held)
         try:
@@ -232,11 +233,12 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             conn.sock.send_now(CONTINUE)
         return head
 
-    def _has_room(self, head: Head) -> bool:
-        if head.body_bytes <= SMALL_BYTES:
+    def _has_room(self, new: Head) -> bool:
+        if new.body_bytes <= SMALL_BYTES:
             return True
-        large = sum(each.head.body_bytes for each in self.gathering if each.head and each.head.body_bytes > SMALL_BYTES)
-        return head.body_bytes <= HELD_BYTES and large <= ALL_HELD_BYTES
+        heads = [conn.head for conn in self.gathering]
+        large = sum(head.body_bytes for head in heads if head and head.body_bytes > SMALL_BYTES)
+        return new.body_bytes <= HELD_BYTES and large <= ALL_HELD_BYTES
 
     def _start_uploads(self) -> None:
         while self.waiting_uploads and len(self.uploading) < self.most_uploads:
@@ -256,8 +258,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         if conn in self.uploading:
             self.uploading.discard(conn)
             self._start_uploads()
-        kept = not fs.cancelled() and fs.exception() is None and bool(fs.result())
-        if kept and conn.sock.held and not conn.sock.ready:  # the client has sent its next request already
+        stays_open = not fs.cancelled() and fs.exception() is None and bool(fs.result())
+        if stays_open and conn.sock.held and not conn.sock.ready:  # the client has sent its next request already
             self.gather(conn)
             return
         super().finish_request(conn, fs)
@@ -312,11 +314,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def murder_pending(self) -> None:
         """Checks deadlines. Gunicorn calls this at least once a second."""
         now = time.monotonic()
-        if now < self.look_at:
+        if now < self.check_at:
             return
-        self.look_at = now + LOOK_SECONDS
-        for conn in [each for each in self.gathering if now > each.deadline or (not self.alive and not each.head)]:
+        self.check_at = now + CHECK_SECONDS
+        for conn in [conn for conn in self.gathering if now > conn.deadline or (not self.alive and not conn.head)]:
             late = response("408 Request Timeout", "The request took too long to arrive.\n")
             self._drop(conn, late if conn.sock.held else b"")
-        for conn in [each for each, until in self.lingering.items() if now > until]:
+        for conn in [conn for conn, until in self.lingering.items() if now > until]:
             self._end_lingering(conn)

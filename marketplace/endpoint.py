@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from marketplace import clock, faults
-from marketplace.operations import beyond
+from marketplace.operations import extra_header
 from marketplace.operations.registry import Call, handlers
 from marketplace.wire import other_services, service, sigv4, test_controls, throttling
 from marketplace.wire.errors import ProtocolError, ServiceFault, WireError
@@ -51,7 +51,8 @@ def endpoint(request: HttpRequest) -> HttpResponseBase:
     except other_services.QueryError as error:
         return HttpResponse(error.xml(), status=400, content_type="text/xml")
     except WireError as error:
-        logger.info("Refused %s by %s: %s", operation or "a request", who or "an unknown client", _in_words(error))
+        reason = f"{error.code.rpartition('.')[2] or error.type}: {error.message}"
+        logger.info("Refused %s by %s: %s", operation or "a request", who or "an unknown client", reason)
         return _refusal(error)
     except Exception:  # the client needs a fault in AWS's shape; the log needs the reason
         logger.exception("The operation %s failed.", operation or "(none)")
@@ -59,7 +60,7 @@ def endpoint(request: HttpRequest) -> HttpResponseBase:
     if faults.response_is_lost(operation):
         return _broken_connection(request, body)
     response = _json(body)
-    for name, value in beyond.header_for(requester, operation).items():
+    for name, value in extra_header.header_for(requester, operation).items():
         response[name] = value
     return response
 
@@ -96,11 +97,6 @@ def _signed(request: HttpRequest) -> sigv4.Request:
     path = request.META.get("RAW_URI", "").partition("?")[0] or request.path
     query = request.META.get("QUERY_STRING", "")
     return sigv4.Request(method=request.method or "", path=path, query=query, headers=headers, body=body)
-
-
-def _in_words(error: WireError) -> str:
-    """The error for the log, so that the people who run the server can see why a client is stuck."""
-    return f"{error.code.rpartition('.')[2] or error.type}: {error.message}"
 
 
 def _refusal(error: WireError) -> HttpResponse:

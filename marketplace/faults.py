@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO
 
 from django.conf import settings
 
@@ -83,13 +82,10 @@ def _plan() -> Iterator[list[Fault]]:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.seek(0)
         text = file.read()
-        faults = [Fault(**each) for each in json.loads(text or "[]")]
+        faults = [Fault(**fields) for fields in json.loads(text or "[]")]
         yield faults
-        _write(file, json.dumps([asdict(fault) for fault in faults if fault.times > 0]), text)
-
-
-def _write(file: IO[str], text: str, before: str) -> None:
-    if text != before:
-        file.truncate(0)
-        file.write(text)
-        file.flush()
+        changed = json.dumps([asdict(fault) for fault in faults if fault.times > 0])
+        if changed != text:
+            file.truncate(0)
+            file.write(changed)
+            file.flush()

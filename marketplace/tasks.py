@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from marketplace.services import files
-from marketplace.services.upkeep import bring_up_to_date
+from marketplace.services.hits import uploaded_files
+from marketplace.services.hits.due_changes import bring_up_to_date
 
 
 @shared_task(name="marketplace.tasks.upkeep")  # type: ignore[untyped-decorator]  # Celery has no types
@@ -17,4 +17,4 @@ def upkeep() -> int:
 @shared_task(name="marketplace.tasks.remove_files")  # type: ignore[untyped-decorator]
 def remove_files() -> int:
     """Delete uploaded files that nobody can fetch any more; returns how many."""
-    return files.remove_unneeded()
+    return uploaded_files.remove_unneeded()

@@ -3,8 +3,8 @@
 from django.urls import include, path
 
 from marketplace.endpoint import endpoint
-from marketplace.sites.work.browse import as_on_mturk
-from marketplace.sites.work.submit import external_submit
+from marketplace.sites.work.external_submit import external_submit
+from marketplace.sites.work.task_groups import as_on_mturk
 
 urlpatterns = [
     path("marketplace/api", endpoint),  # clients sign the address they were given, so neither form can redirect

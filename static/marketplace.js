@@ -1,4 +1,4 @@
-// Every page of the marketplace works without this file.
+// Every page of the marketplace works without this file. It runs on phones from 2017: no newer syntax.
 (() => {
   "use strict";
 
@@ -69,7 +69,8 @@
   }
 
   // A screen reader begins with the errors.
-  document.querySelector("[data-problems]")?.focus();
+  const problems = document.querySelector("[data-problems]");
+  if (problems) problems.focus();
 
   // A file that is too large is refused before it is sent.
   const inWords = (bytes) => (bytes >= 1e6 ? `${(bytes / 1e6).toPrecision(3)} MB` : `${Math.ceil(bytes / 1e3)} kB`);
@@ -87,6 +88,49 @@
       problem.textContent = `“${file.name}” has ${inWords(file.size)}. A file can have at most ${inWords(most)}.`;
       input.value = "";
       input.before(problem);
+    });
+  }
+
+  // The format of a typed answer (AnswerFormatRegex) is checked in the browser only, as on MTurk.
+  const wrongFormat = (field) => {
+    if (field.name.endsWith("-other") && !field.value.trim()) return "";
+    for (const [source, flags, message] of JSON.parse(field.dataset.formats)) {
+      let format;
+      try { format = new RegExp(source, flags); } catch (error) { continue; } // this browser cannot read it
+      if (!format.test(field.value)) return message;
+    }
+    return "";
+  };
+  const showWrongFormat = (field, message) => {
+    const id = `${field.id}-format`;
+    let problem = document.getElementById(id);
+    if (!problem && !message) return;
+    if (!problem) {
+      problem = document.createElement("p");
+      problem.id = id;
+      problem.className = "error";
+      field.parentNode.insertBefore(problem, field);
+      field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") || ""} ${id}`.trim());
+    }
+    problem.textContent = message;
+    problem.hidden = !message;
+    field.setAttribute("aria-invalid", message ? "true" : "false");
+  };
+  for (const form of document.querySelectorAll("form[data-unsaved]")) {
+    const fields = Array.from(form.querySelectorAll("[data-formats]"));
+    for (const field of fields) {
+      field.removeAttribute("pattern");
+      field.removeAttribute("title");
+    }
+    form.addEventListener("submit", (event) => {
+      const wrong = fields.filter((field) => {
+        const message = wrongFormat(field);
+        showWrongFormat(field, message);
+        return message;
+      });
+      if (!wrong.length) return;
+      event.preventDefault();
+      wrong[0].focus();
     });
   }
 
@@ -121,7 +165,7 @@
   for (const form of document.querySelectorAll("form[data-unsaved]")) {
     let changed = false;
     form.addEventListener("input", () => { changed = true; });
-    form.addEventListener("submit", () => { changed = false; });
+    form.addEventListener("submit", (event) => { if (!event.defaultPrevented) changed = false; });
     window.addEventListener("beforeunload", (event) => { if (changed) event.preventDefault(); });
   }
 })();

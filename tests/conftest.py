@@ -33,11 +33,18 @@ celery_app.conf.update(task_always_eager=True, task_eager_propagates=True)
 
 
 T = TypeVar("T")
+STUDY_PAGES = ("arm", "item", "import", "launch", "settings", "setup", "source")
 #: Pages and clients whose queries other tests run on both databases.
 ON_ONE_DATABASE = (
     "tests/annotation/task_types/",
-    "tests/annotation/test_console_",
-    "tests/annotation/test_study_file",
+    "tests/annotation/console/test_access_of_pages.py",
+    "tests/annotation/console/test_figures_in_words.py",
+    "tests/annotation/console/test_study_pages.py",
+    "tests/annotation/models_and_runs/",
+    "tests/annotation/people/test_worker_pages.py",
+    "tests/annotation/review/test_quality_pages.py",
+    *(f"tests/annotation/studies/test_{pages}_pages.py" for pages in STUDY_PAGES),
+    "tests/annotation/studies/test_study_file",
     "tests/hitserver/test_permissions.py",
     "tests/marketplace/operate_site/",
     "tests/marketplace/tools/",

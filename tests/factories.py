@@ -27,16 +27,18 @@ from annotation.models import (
     Submission,
     Worker,
 )
-from annotation.queries.work import given_answers
-from annotation.services import people
-from annotation.services.allocation import accept_next, enrol
-from annotation.services.answers import submit_step
-from annotation.services.offers import open_page
-from annotation.services.planning import create_hits
+from annotation.people import invitations
+from annotation.studies import storing
+from annotation.studies.launching import create_hits
+from annotation.studies.spec import ArmSpec, StudySpec
 from annotation.task_types.base import ArmPlan, Design, TaskType
 from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
+from annotation.work.allocation import accept_next, enrol
+from annotation.work.answers import submit_step
+from annotation.work.offers import open_page
+from annotation.work.standing import given_answers
 
 _numbers = itertools.count(1)
 
@@ -135,6 +137,15 @@ def plan_hits(*, study: Study) -> list[Hit]:
     return list(study.hits.order_by("position"))
 
 
+def create_study(
+    *, slug: str, task_type: str, values: Mapping[str, Any], actor: str, owner: User | None, **parts: Any
+) -> Study:
+    """A draft from the parts of its description. Arms are as a study file writes them."""
+    visible, arms = parts.pop("visible", None), [ArmSpec.of(arm) for arm in parts.pop("arms", ())]
+    spec = StudySpec(task_type, {**values, "slug": slug}, arms=arms, **parts)
+    return storing.create_study(spec=spec, visible=visible, actor=actor, owner=owner)
+
+
 def make_study(
     *,
     task_type: str = "abs_hds",
@@ -185,7 +196,7 @@ def make_worker(*, platform: str = "link", name: str = "", synthetic: bool = Fal
 
 
 def make_invitation(*, study: Study, name: str = "anna") -> Invitation:
-    return people.invite(study=study, names=[name], actor="test")[0]
+    return invitations.invite(study=study, names=[name], actor="test")[0]
 
 
 def make_participant(

@@ -1,7 +1,12 @@
 """Agreement between raters: coefficients, reliability of means, workers. Docs: docs/statistics.md."""
 
 from analysis.agreement.cohen import cohen_kappa, mean_cohen_kappa
-from analysis.agreement.data import (
+from analysis.agreement.dawid_skene import DawidSkene, class_shares, dawid_skene
+from analysis.agreement.gwet import gwet_ac1, gwet_ac2
+from analysis.agreement.icc import icc
+from analysis.agreement.kappa import fleiss_kappa, percent_agreement
+from analysis.agreement.krippendorff import krippendorff_alpha
+from analysis.agreement.ratings import (
     Counts,
     Data,
     Ratings,
@@ -10,11 +15,6 @@ from analysis.agreement.data import (
     ratings_from_frame,
     ratings_from_matrix,
 )
-from analysis.agreement.dawid_skene import DawidSkene, class_shares, dawid_skene
-from analysis.agreement.gwet import gwet_ac1, gwet_ac2
-from analysis.agreement.icc import icc
-from analysis.agreement.kappa import fleiss_kappa, percent_agreement
-from analysis.agreement.krippendorff import krippendorff_alpha
 from analysis.agreement.reliability import ceiling_of_means, noise_ceiling, spearman_brown, split_half
 from analysis.agreement.votes import accuracy, majority_vote
 from analysis.agreement.workers import worker_diagnostics

@@ -21,7 +21,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from analysis.agreement.data import (
+from analysis.agreement.count_tables import ratio, row_sums
+from analysis.agreement.jackknife import LEAST, Margins, Raters, estimate_from_table, interval_inside
+from analysis.agreement.ratings import (
     Counts,
     Data,
     FloatArray,
@@ -32,8 +34,6 @@ from analysis.agreement.data import (
     ratings_from_matrix,
     refuse_unordered,
 )
-from analysis.agreement.jackknife import LEAST, Margins, Raters, estimate_from_table, interval_inside
-from analysis.agreement.sums import ratio, row_sums
 from analysis.estimate import Estimate
 
 Weighting = Literal["unweighted", "linear", "quadratic"]
@@ -51,9 +51,9 @@ def agreement_weights(categories: int, weighting: Weighting) -> FloatArray:
         raise ValueError(f'the weighting is "unweighted", "linear" or "quadratic", not "{weighting}"')
     if weighting == "unweighted":
         return np.eye(categories)
-    place = np.arange(categories)
-    apart = np.abs(place[:, None] - place[None, :]) / max(categories - 1, 1)
-    return cast(FloatArray, 1 - apart ** (1 if weighting == "linear" else 2))
+    positions = np.arange(categories)
+    distances = np.abs(positions[:, None] - positions[None, :]) / max(categories - 1, 1)
+    return cast(FloatArray, 1 - distances ** (1 if weighting == "linear" else 2))
 
 
 def cohen_kappa(
@@ -78,23 +78,23 @@ def cohen_kappa(
     categories.
     """
     left, right, ratings = _same_scale(first, second, categories)
-    both = (left.ratings > 0) & (right.ratings > 0)
-    if not both.any():
+    rated_by_both = (left.ratings > 0) & (right.ratings > 0)
+    if not rated_by_both.any():
         raise ValueError("no unit has a rating from both sides")
     if weighting != "unweighted":
         refuse_unordered(left)
-    left_out = int((~both).sum())
+    left_out = int((~rated_by_both).sum())
     return estimate_from_table(
         Cohen(agreement_weights(len(left.values), weighting)),
         sparse.csr_array(sparse.hstack([left.table, right.table])),
         ratings,
-        units=int(both.sum()),
+        units=int(rated_by_both.sum()),
         raters=raters,
         interval=True,
         level=confidence,
         notes=(
             "both sides use the same value throughout: kappa is undefined",
-            f"{left_out} of {len(both)} units lack a rating from one side" if left_out else "",
+            f"{left_out} of {len(rated_by_both)} units lack a rating from one side" if left_out else "",
         ),
     )
 
@@ -122,8 +122,8 @@ class Cohen:
         return np.stack([agreement, used], axis=1), sparse.csr_array(sparse.hstack(shares))
 
     def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
-        nothing = np.zeros_like(self.weights)
-        form = np.block([[nothing, self.weights / 2], [self.weights.T / 2, nothing]])
+        zeros = np.zeros_like(self.weights)
+        form = np.block([[zeros, self.weights / 2], [self.weights.T / 2, zeros]])
         units = sums[:, 1]
         observed, expected = ratio(sums[:, 0], units), ratio(margins.products(form), units**2)
         return 1 - ratio(1 - observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
@@ -160,20 +160,20 @@ def mean_cohen_kappa(
     ids, pair, shared = np.unique(pairs.pair, return_inverse=True, return_counts=True)
     kappa, per_pair = _kappa_of_pairs(pair, len(ids), shared.astype(np.float64), pairs, weights)
     enough = shared >= min_shared
-    defined = enough & ~np.isnan(kappa)
+    has_kappa = enough & ~np.isnan(kappa)
     units = int((ratings.per_unit >= 2).sum())
-    note = _pairs_note(ids.size, enough, defined, shared)
-    if not defined.any():
+    note = _pairs_note(ids.size, enough, has_kappa, shared)
+    if not has_kappa.any():
         return Estimate(math.nan, n=units, level=confidence, note=f"no pair of raters has a kappa; {note}")
-    value = float(kappa[defined].mean())
-    if np.median(shared[defined]) < LEAST_SHARED or units < LEAST:
-        few = f"pairs share too few units: no interval below a median of {LEAST_SHARED}"
-        return Estimate(value, n=units, level=confidence, note=f"{few}; {note}")
-    entered = defined[pair]
-    parts = per_pair[entered] / defined.sum()
-    used = Pairs(pairs.unit[entered], pairs.pair[entered], pairs.first[entered], pairs.second[entered])
-    variance, free, method = _variance_of_mean(kappa[defined], ids[defined], used, parts, ratings, raters)
-    low, high = interval_inside(value, variance, min(free, units - 1), (-1.0, 1.0), confidence)
+    value = float(kappa[has_kappa].mean())
+    if np.median(shared[has_kappa]) < LEAST_SHARED or units < LEAST:
+        too_few = f"pairs share too few units: no interval below a median of {LEAST_SHARED}"
+        return Estimate(value, n=units, level=confidence, note=f"{too_few}; {note}")
+    in_mean = has_kappa[pair]
+    parts = per_pair[in_mean] / has_kappa.sum()
+    pairs_used = Pairs(pairs.unit[in_mean], pairs.pair[in_mean], pairs.first[in_mean], pairs.second[in_mean])
+    variance, freedom, method = _variance_of_mean(kappa[has_kappa], ids[has_kappa], pairs_used, parts, ratings, raters)
+    low, high = interval_inside(value, variance, min(freedom, units - 1), (-1.0, 1.0), confidence)
     return Estimate(value, low, high, units, level=confidence, method=method, note=note)
 
 
@@ -189,20 +189,20 @@ def _variance_of_mean(
     over_units = float((sums**2).sum()) * units / max(units - 1, 1)
     method = f"linearised over {units:,} units"
     sides = np.divmod(ids, len(ratings.raters))
-    names = np.unique(np.concatenate(sides))
-    others = [(sides[0] != name) & (sides[1] != name) for name in names]
+    rater_codes = np.unique(np.concatenate(sides))
+    pairs_without = [(sides[0] != rater) & (sides[1] != rater) for rater in rater_codes]
     # If one rater is in all pairs that have a kappa, nothing is left without them.
-    if raters == "these" or len(names) < LEAST or not all(pairs_left.any() for pairs_left in others):
-        return over_units, math.inf, f"{method}, for these {len(names):,} raters"
-    without = np.array([kappa[pairs_left].mean() for pairs_left in others])
-    over_raters = float(((without - kappa.mean()) ** 2).sum()) * (len(names) - 1) / len(names)
+    if raters == "these" or len(rater_codes) < LEAST or not all(pairs_left.any() for pairs_left in pairs_without):
+        return over_units, math.inf, f"{method}, for these {len(rater_codes):,} raters"
+    means_without = np.array([kappa[pairs_left].mean() for pairs_left in pairs_without])
+    over_raters = float(((means_without - kappa.mean()) ** 2).sum()) * (len(rater_codes) - 1) / len(rater_codes)
     cells = np.concatenate(
         [pairs.unit * len(ratings.raters) + side for side in np.divmod(pairs.pair, len(ratings.raters))]
     )
     _, cell = np.unique(cells, return_inverse=True)
     over_ratings = float((np.bincount(cell, np.tile(influence, 2)) ** 2).sum())
     variance = max(over_units + over_raters - over_ratings, over_units)
-    return variance, len(names) - 1.0, f"{method}, jackknife over {len(names):,} raters"
+    return variance, len(rater_codes) - 1.0, f"{method}, jackknife over {len(rater_codes):,} raters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,23 +257,17 @@ def _kappa_of_pairs(
     expected = (margins[0] * by_second).sum(axis=1)
     kappa = 1 - ratio(1 - observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
     chance = by_second[pair, pairs.first] + by_first[pair, pairs.second]
-    spread = np.where(np.isnan(kappa), 0.0, expected)
-    influence = _influence(agreement, chance, observed[pair], spread[pair]) / shared[pair]
-    return kappa, influence
-
-
-def _influence(
-    agreement: FloatArray, chance: FloatArray, observed: FloatArray | float, expected: FloatArray | float
-) -> FloatArray:
-    """n × the derivative of κ with respect to a unit's weight: d p_o = agreement − p_o, d p_e = chance − 2 p_e."""
-    rest = 1 - expected
-    return ((agreement - observed) * rest - (1 - observed) * (chance - 2 * expected)) / rest**2
+    # The derivative of κ with respect to a unit's weight, times n: d p_o = agreement − p_o, d p_e = chance − 2 p_e.
+    by_chance = np.where(np.isnan(kappa), 0.0, expected)[pair]
+    disagreement = 1 - observed[pair]
+    slope = (agreement - observed[pair]) * (1 - by_chance) - disagreement * (chance - 2 * by_chance)
+    return kappa, slope / (1 - by_chance) ** 2 / shared[pair]
 
 
 def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> tuple[Counts, Counts, Ratings | None]:
     """Both sides as counts over the same list of values, in the same order; and the ratings of both, in the columns of
     both tables side by side, if the raters are known."""
-    sides, rated_sides = [], []
+    sides, ratings_by_side = [], []
     for side in (first, second):
         array: npt.ArrayLike | Data = side
         if not isinstance(side, Ratings | Counts):
@@ -282,56 +276,54 @@ def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> 
             array = ratings_from_matrix(array)
         counts, rated = as_counts(array)
         sides.append(counts)
-        rated_sides.append(rated)
+        ratings_by_side.append(rated)
     if sides[0].units != sides[1].units:
         raise ValueError(f"both sides need the same units, and have {sides[0].units} and {sides[1].units}")
     if not sides[0].units:
         raise ValueError("there are no units")
-    found = [side.values.tolist() for side in sides]
-    if len({type(value) for values in found for value in values}) > 1:
+    values_by_side = [side.values.tolist() for side in sides]
+    if len({type(value) for values in values_by_side for value in values}) > 1:
         raise ValueError("one side has numbers, the other text")
-    scale = sorted(set(found[0]) | set(found[1])) if categories is None else _listed(categories, found)
+    scale = sorted(set(values_by_side[0]) | set(values_by_side[1]))
+    if categories is not None:
+        scale = [value if isinstance(value, str) else float(value) for value in categories]
+        if outside := [value for values in values_by_side for value in values if value not in scale]:
+            raise ValueError(f"these values are not among the categories: {', '.join(map(str, outside[:5]))}")
     position = {value: index for index, value in enumerate(scale)}
     numeric = bool(scale) and isinstance(scale[0], float)
     labels = np.asarray(scale, dtype=np.float64 if numeric else object)
     ordered = numeric or categories is not None
-    placed, places = [], []
+    counts_on_scale, codes_by_side = [], []
     for side in sides:
-        where = np.array([position[value] for value in side.values.tolist()], dtype=np.int64)
-        places.append(where)
+        codes = np.array([position[value] for value in side.values.tolist()], dtype=np.int64)
+        codes_by_side.append(codes)
         cells = side.table.tocoo()
-        moved = (cells.data, (cells.coords[0], where[cells.coords[1]]))
-        placed.append(Counts(sparse.coo_array(moved, shape=(side.units, len(scale))).tocsr(), labels, ordered))
-    one, other = rated_sides
-    if one is None or other is None:
-        return placed[0], placed[1], None
-    together = Ratings(
-        np.concatenate([one.unit, other.unit]),
-        np.concatenate([one.rater, other.rater + len(one.raters)]),
-        np.concatenate([places[0][one.code], places[1][other.code] + len(scale)]),
-        one.units,
-        np.arange(len(one.raters) + len(other.raters)),
+        entries = (cells.data, (cells.coords[0], codes[cells.coords[1]]))
+        counts_on_scale.append(
+            Counts(sparse.coo_array(entries, shape=(side.units, len(scale))).tocsr(), labels, ordered)
+        )
+    first_ratings, second_ratings = ratings_by_side
+    if first_ratings is None or second_ratings is None:
+        return counts_on_scale[0], counts_on_scale[1], None
+    ratings_of_both = Ratings(
+        np.concatenate([first_ratings.unit, second_ratings.unit]),
+        np.concatenate([first_ratings.rater, second_ratings.rater + len(first_ratings.raters)]),
+        np.concatenate([codes_by_side[0][first_ratings.code], codes_by_side[1][second_ratings.code] + len(scale)]),
+        first_ratings.units,
+        np.arange(len(first_ratings.raters) + len(second_ratings.raters)),
         np.concatenate([labels, labels]),
     )
-    return placed[0], placed[1], together
+    return counts_on_scale[0], counts_on_scale[1], ratings_of_both
 
 
-def _listed(categories: Sequence[Any], found: list[list[Any]]) -> list[Any]:
-    scale = [value if isinstance(value, str) else float(value) for value in categories]
-    outside = [value for values in found for value in values if value not in scale]
-    if outside:
-        raise ValueError(f"these values are not among the categories: {', '.join(map(str, outside[:5]))}")
-    return scale
-
-
-def _pairs_note(total: int, enough: npt.NDArray[np.bool_], defined: npt.NDArray[np.bool_], shared: IntArray) -> str:
+def _pairs_note(total: int, enough: npt.NDArray[np.bool_], has_kappa: npt.NDArray[np.bool_], shared: IntArray) -> str:
     parts = [
-        f"{int(defined.sum())} of {total} rater pairs that share a unit, median {np.median(shared):g} units shared"
+        f"{int(has_kappa.sum())} of {total} rater pairs that share a unit, median {np.median(shared):g} units shared"
     ]
-    if (few := int((~enough).sum())) > 0:
-        parts.append(f"{few} pairs share too few units")
-    if (flat := int((enough & ~defined).sum())) > 0:
-        parts.append(f"{flat} pairs gave one value throughout and have no kappa")
+    if (too_few := int((~enough).sum())) > 0:
+        parts.append(f"{too_few} pairs share too few units")
+    if (constant := int((enough & ~has_kappa).sum())) > 0:
+        parts.append(f"{constant} pairs gave one value throughout and have no kappa")
     if np.median(shared) < LEAST_SHARED:
         parts.append("kappa of so few units is biased: prefer alpha")
     return "; ".join(parts)

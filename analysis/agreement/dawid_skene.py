@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from analysis.agreement.data import Data, FloatArray, Labels, as_ratings
+from analysis.agreement.count_tables import ratio
 from analysis.agreement.jackknife import LEAST, interval_inside
-from analysis.agreement.sums import ratio
+from analysis.agreement.ratings import Data, FloatArray, Labels, as_ratings
 from analysis.estimate import SEED, Estimate
 
 #: Classes whose posteriors differ by no more than this are tied.
@@ -30,7 +30,7 @@ GROUPS = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DawidSkene:
-    """The fitted model. ``posterior`` (U × K), ``shares`` (K,), ``confusion`` (R × K × K, true × said).
+    """The fitted model. ``posterior`` (U × K), ``shares`` (K,), ``confusion`` (R × K × K, true × answered).
 
     A row of ``confusion`` is NaN if no unit that the rater saw can be of that class. ``converged`` is True if the
     log-likelihood settled within the allowed iterations.
@@ -76,15 +76,15 @@ def dawid_skene(data: Data, *, iterations: int = 1000, tolerance: float = 1e-8, 
         raise ValueError("every rating has the same value: there are no classes to tell apart")
     if smoothing < 0 or iterations < 1:
         raise ValueError("smoothing must be 0 or more and iterations 1 or more")
-    said = (ratings.unit, ratings.rater * shape[2] + ratings.code)
-    votes = sparse.coo_array((np.ones(len(said[0])), said), shape=(shape[0], shape[1] * shape[2])).tocsr()
+    columns = (ratings.unit, ratings.rater * shape[2] + ratings.code)
+    votes = sparse.coo_array((np.ones(len(columns[0])), columns), shape=(shape[0], shape[1] * shape[2])).tocsr()
     rated = sizes > 0
     fit = _expectation_maximisation(
         votes[rated], ratings.counts().table[rated], shape, iterations, tolerance, smoothing
     )
     posterior = np.full((shape[0], shape[2]), np.nan)
     posterior[rated] = fit.posterior
-    settled = fit.gain <= tolerance * int(rated.sum())
+    converged = fit.gain <= tolerance * int(rated.sum())
     return DawidSkene(
         ratings.units,
         ratings.raters,
@@ -94,7 +94,7 @@ def dawid_skene(data: Data, *, iterations: int = 1000, tolerance: float = 1e-8, 
         fit.confusion,
         fit.likelihood,
         fit.steps,
-        settled,
+        converged,
     )
 
 
@@ -116,16 +116,16 @@ def class_shares(
     count = min(groups, len(rated))
     group = np.full(len(ratings.units), -1)
     group[np.random.default_rng(seed).permutation(rated)] = np.arange(len(rated)) % count
-    spread = np.zeros(len(ratings.values))
+    squared_deviations = np.zeros(len(ratings.values))
     for left_out in range(count):
-        kept = group[ratings.unit] != left_out
-        part = replace(ratings, unit=ratings.unit[kept], rater=ratings.rater[kept], code=ratings.code[kept])
+        in_part = group[ratings.unit] != left_out
+        part = replace(ratings, unit=ratings.unit[in_part], rater=ratings.rater[in_part], code=ratings.code[in_part])
         try:
             fit = dawid_skene(part, smoothing=smoothing)
         except ValueError:
             continue
-        spread += (fit.shares - model.shares) ** 2
-    variances = (count - 1) / count * spread
+        squared_deviations += (fit.shares - model.shares) ** 2
+    variances = (count - 1) / count * squared_deviations
     estimates: dict[object, Estimate] = {}
     for value, share, variance in zip(model.values.tolist(), model.shares, variances, strict=True):
         low, high = math.nan, math.nan
@@ -162,10 +162,12 @@ def _expectation_maximisation(
     fit = _Fit(start / start.sum(axis=1, keepdims=True), np.empty(0), np.empty(0))
     for _ in range(iterations):
         fit.shares = fit.posterior.mean(axis=0)
-        said = np.asarray(votes.T @ fit.posterior).reshape(shape[1], shape[2], shape[2]).transpose(0, 2, 1)
-        said = said + smoothing
-        fit.confusion = ratio(said, said.sum(axis=2, keepdims=True))
-        logs = _log(fit.shares) + np.asarray(votes @ _by_answer(_log(fit.confusion)))
+        confusions = np.asarray(votes.T @ fit.posterior).reshape(shape[1], shape[2], shape[2]).transpose(0, 2, 1)
+        confusions = confusions + smoothing
+        fit.confusion = ratio(confusions, confusions.sum(axis=2, keepdims=True))
+        # (R × true × answer) as (R·answer × true), the order of the columns of the votes.
+        log_confusion = _log(fit.confusion).transpose(0, 2, 1).reshape(-1, shape[2])
+        logs = _log(fit.shares) + np.asarray(votes @ log_confusion)
         top = logs.max(axis=1, keepdims=True)
         odds = np.exp(logs - top)
         total = odds.sum(axis=1, keepdims=True)
@@ -181,9 +183,3 @@ def _expectation_maximisation(
 def _log(probability: FloatArray) -> FloatArray:
     """Logarithm with a floor for zero and for NaN, which means that the rater saw no unit of that class."""
     return cast(FloatArray, np.log(np.maximum(np.nan_to_num(probability), 1e-300)))
-
-
-def _by_answer(confusion: FloatArray) -> FloatArray:
-    """(R × true × said) as (R·said × true), the order of the columns of the votes."""
-    raters, classes, _ = confusion.shape
-    return confusion.transpose(0, 2, 1).reshape(raters * classes, classes)

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Counts, Data, FloatArray, Labels, Ratings, as_counts, refuse_unordered
+from analysis.agreement.count_tables import CHUNK_CELLS, ratio, row_sums
 from analysis.agreement.jackknife import Margins, Raters, estimate_of
-from analysis.agreement.sums import CHUNK_CELLS, ratio, row_sums
+from analysis.agreement.ratings import Counts, Data, FloatArray, Labels, Ratings, as_counts, refuse_unordered
 from analysis.estimate import Estimate
 
 #: AC2 holds a matrix of categories × categories.
@@ -65,10 +65,10 @@ def closeness(values: Labels, weights: Weights) -> FloatArray:
     if weights not in ("linear", "quadratic"):
         raise ValueError(f'weights are "linear" or "quadratic", not "{weights}"')
     numeric = values.dtype.kind == "f"
-    place = values.astype(np.float64) if numeric else np.arange(len(values), dtype=np.float64)
-    apart = np.abs(place[:, None] - place[None, :])
-    widest = apart.max(initial=0.0) or 1.0
-    return np.asarray(1 - (apart / widest) ** (1 if weights == "linear" else 2), dtype=np.float64)
+    positions = values.astype(np.float64) if numeric else np.arange(len(values), dtype=np.float64)
+    distances = np.abs(positions[:, None] - positions[None, :])
+    largest = distances.max(initial=0.0) or 1.0
+    return np.asarray(1 - (distances / largest) ** (1 if weights == "linear" else 2), dtype=np.float64)
 
 
 def _coefficient(

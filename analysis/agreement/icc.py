@@ -22,8 +22,8 @@ from typing import Literal
 import numpy as np
 from scipy import stats
 
-from analysis.agreement.data import Data, FloatArray, Ratings, as_ratings
-from analysis.agreement.sums import check_pairable, unit_note
+from analysis.agreement.count_tables import check_pairable, unit_note
+from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
 from analysis.estimate import Estimate
 
 Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
@@ -70,15 +70,21 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
     largest = max(squares.between, squares.within)
     if largest <= 1e-20 * max(1.0, float(np.abs(ratings.numbers()).max()) ** 2):
         return Estimate(math.nan, n=squares.units, level=confidence, note="all ratings are equal: no variance")
-    family = {"1": _form_one, "2": _form_two, "3": _form_three}[form[0]]
-    value, low, high = family(squares, 1 - confidence)
+    method = "F distribution"
+    if form[0] == "2":
+        value, low, high = _form_two(squares, 1 - confidence)
+        method = "F distribution, Satterthwaite's degrees of freedom"
+    else:
+        value, low, high = _form_one_or_three(squares, form, 1 - confidence)
+    if form[0] == "1" and not squares.equal:
+        method = "F distribution, approximate for unequal numbers"
     if form[2] == "k":
-        value, low, high = (_of_mean(figure, squares.k) for figure in (value, low, high))
+        value, low, high = (_of_mean(single, squares.k) for single in (value, low, high))
     if math.isnan(value):
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
     elif math.isnan(low):
         note = "; ".join(filter(None, ["these mean squares give no lower limit", note]))
-    return Estimate(value, low, high, squares.units, level=confidence, method=_method(squares, form), note=note)
+    return Estimate(value, low, high, squares.units, level=confidence, method=f"{method}, k = {squares.k:g}", note=note)
 
 
 def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
@@ -87,12 +93,12 @@ def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
     ValueError: fewer than two such units.
     """
     sizes = ratings.per_unit
-    entered = sizes >= 2
-    if entered.sum() < 2:
+    enough = sizes >= 2
+    if enough.sum() < 2:
         raise ValueError("fewer than two units have two ratings: variance between units cannot be estimated")
-    row = entered[ratings.unit]
-    place = np.cumsum(entered) - 1
-    unit, value, n = place[ratings.unit[row]], ratings.numbers()[row], sizes[entered].astype(np.float64)
+    row = enough[ratings.unit]
+    positions = np.cumsum(enough) - 1
+    unit, value, n = positions[ratings.unit[row]], ratings.numbers()[row], sizes[enough].astype(np.float64)
     value = value - value.mean()
     mean = np.bincount(unit, value) / n
     units, total = len(n), float(n.sum())
@@ -114,9 +120,9 @@ def two_way(ratings: Ratings) -> tuple[MeanSquares, str]:
         raise ValueError(
             "ICC forms 2 and 3 need at least two units rated by every rater; with other raters for each unit use form 1"
         )
-    row = complete[ratings.unit]
-    order = np.lexsort((ratings.rater[row], ratings.unit[row]))
-    matrix = ratings.numbers()[row][order].reshape(-1, len(present))
+    rows = complete[ratings.unit]
+    order = np.lexsort((ratings.rater[rows], ratings.unit[rows]))
+    matrix = ratings.numbers()[rows][order].reshape(-1, len(present))
     units, k = matrix.shape
     matrix = matrix - matrix.mean()
     by_unit, by_rater = matrix.mean(axis=1, keepdims=True), matrix.mean(axis=0, keepdims=True)
@@ -138,18 +144,18 @@ def _mean_square(parts: FloatArray, freedom: int) -> float:
     return float((parts**2).sum()) / freedom
 
 
-def _form_one(s: MeanSquares, alpha: float) -> Triple:
-    freedom = (s.units - 1, s.ratings - s.units)
-    low, high = _limits_of_f(s.between, s.within, freedom, alpha)
-    value = (s.between - s.within) / (s.between + (s.k - 1) * s.within)
-    return value, _of_f(low, s.k), _of_f(high, s.k)
-
-
-def _form_three(s: MeanSquares, alpha: float) -> Triple:
-    freedom = (s.units - 1, (s.units - 1) * (int(s.k) - 1))
-    low, high = _limits_of_f(s.between, s.residual, freedom, alpha)
-    value = (s.between - s.residual) / (s.between + (s.k - 1) * s.residual)
-    return value, _of_f(low, s.k), _of_f(high, s.k)
+def _form_one_or_three(s: MeanSquares, form: Form, alpha: float) -> Triple:
+    if form[0] == "1":
+        error, freedom = s.within, (s.units - 1, s.ratings - s.units)
+    else:
+        error, freedom = s.residual, (s.units - 1, (s.units - 1) * (int(s.k) - 1))
+    value = (s.between - error) / (s.between + (s.k - 1) * error)
+    if error <= 1e-12 * s.between:
+        return value, math.nan, math.nan
+    f = s.between / error
+    low = f / float(stats.f.ppf(1 - alpha / 2, *freedom))
+    high = f * float(stats.f.ppf(1 - alpha / 2, freedom[1], freedom[0]))
+    return value, (low - 1) / (low + s.k - 1), (high - 1) / (high + s.k - 1)
 
 
 def _form_two(s: MeanSquares, alpha: float) -> Triple:
@@ -161,38 +167,15 @@ def _form_two(s: MeanSquares, alpha: float) -> Triple:
     a = k * value / (n * (1 - value))
     b = 1 + k * value * (n - 1) / (n * (1 - value))
     v = (a * msj + b * mse) ** 2 / ((a * msj) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
-    rest = k * msj + (k * n - k - n) * mse
+    rater_variance = k * msj + (k * n - k - n) * mse
     lower_f = float(stats.f.ppf(1 - alpha / 2, n - 1, v))
     upper_f = float(stats.f.ppf(1 - alpha / 2, v, n - 1))
-    low = n * (msb - lower_f * mse) / (lower_f * rest + n * msb)
-    high = n * (upper_f * msb - mse) / (rest + n * upper_f * msb)
+    low = n * (msb - lower_f * mse) / (lower_f * rater_variance + n * msb)
+    high = n * (upper_f * msb - mse) / (rater_variance + n * upper_f * msb)
     return value, low, high
-
-
-def _limits_of_f(above: float, below: float, freedom: tuple[int, int], alpha: float) -> tuple[float, float]:
-    """Limits of the ratio of expected mean squares; NaN if the variance below is zero."""
-    if below <= 1e-12 * above:
-        return math.nan, math.nan
-    f = above / below
-    low = f / float(stats.f.ppf(1 - alpha / 2, *freedom))
-    high = f * float(stats.f.ppf(1 - alpha / 2, freedom[1], freedom[0]))
-    return low, high
-
-
-def _of_f(f: float, k: float) -> float:
-    return (f - 1) / (f + k - 1)
 
 
 def _of_mean(single: float, k: float) -> float:
     """The reliability of the mean of k ratings from that of a single rating (Spearman–Brown)."""
-    rest = 1 + (k - 1) * single
-    return k * single / rest if rest > 1e-12 else math.nan
-
-
-def _method(squares: MeanSquares, form: Form) -> str:
-    exact = "F distribution"
-    if form[0] == "2":
-        exact = "F distribution, Satterthwaite's degrees of freedom"
-    if form[0] == "1" and not squares.equal:
-        exact = "F distribution, approximate for unequal numbers"
-    return f"{exact}, k = {squares.k:g}"
+    denominator = 1 + (k - 1) * single
+    return k * single / denominator if denominator > 1e-12 else math.nan

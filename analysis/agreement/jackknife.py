@@ -29,8 +29,8 @@ from typing import Literal, Protocol
 import numpy as np
 from scipy import sparse, stats
 
-from analysis.agreement.data import Counts, FloatArray, IntArray, Ratings
-from analysis.agreement.sums import CHUNK_CELLS, check_pairable, row_sums, unit_note
+from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, row_sums, unit_note
+from analysis.agreement.ratings import Counts, FloatArray, IntArray, Ratings
 from analysis.estimate import Estimate
 
 #: The interval is about any raters like these, or about exactly these.
@@ -43,22 +43,22 @@ PAIR = 2
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """D vectors of margins, (V,) each, as what each lacks of the whole: ``whole`` − ``less`` (D × V)."""
+    """D vectors of margins, (V,) each, as what each lacks of the totals: ``totals`` − ``left_out`` (D × V)."""
 
-    whole: FloatArray
-    less: sparse.csr_array
+    totals: FloatArray
+    left_out: sparse.csr_array
 
     def squares(self) -> FloatArray:
         """Σ_c m_c² of each vector (D,)."""
-        return np.asarray((self.whole**2).sum() - 2 * (self.less @ self.whole) + row_sums(self.less.power(2)))
+        return np.asarray((self.totals**2).sum() - 2 * (self.left_out @ self.totals) + row_sums(self.left_out.power(2)))
 
     def products(self, form: FloatArray) -> FloatArray:
         """Σ_ck m_c form_ck m_k of each vector (D,). ``form`` (V × V) is symmetric."""
-        along = form @ self.whole
+        weighted = form @ self.totals
         block = max(1, CHUNK_CELLS // max(1, len(form)))
-        parts = (self.less[start : start + block] for start in range(0, self.less.shape[0], block))
-        own = np.concatenate([row_sums(sparse.csr_array(part.multiply(part @ form))) for part in parts])
-        return np.asarray(self.whole @ along - 2 * (self.less @ along) + own)
+        parts = (self.left_out[start : start + block] for start in range(0, self.left_out.shape[0], block))
+        squares = np.concatenate([row_sums(sparse.csr_array(part.multiply(part @ form))) for part in parts])
+        return np.asarray(self.totals @ weighted - 2 * (self.left_out @ weighted) + squares)
 
 
 class Coefficient(Protocol):
@@ -129,30 +129,31 @@ def estimate_from_table(
         raise ValueError(f'the interval is about "any" or "these" raters, not "{raters}"')
     undefined, left_out = notes
     sample = _Sample(coefficient, table, clusters)
-    bare = Estimate(sample.value, n=units, n_of=n_of, level=level, note=left_out)
+    point_estimate = Estimate(sample.value, n=units, n_of=n_of, level=level, note=left_out)
     if math.isnan(sample.value):
-        return replace(bare, note=_joined(undefined, left_out))
+        return replace(point_estimate, note=_joined(undefined, left_out))
     if not interval:
-        return replace(bare, method="no interval")
+        return replace(point_estimate, method="no interval")
     if units < LEAST:
-        few = f"{units} {n_of.removesuffix('s') if units == 1 else n_of} with two ratings"
-        return replace(bare, note=_joined(f"{few}: an interval needs at least {LEAST}", left_out))
-    count = 0 if ratings is None else len(np.unique(ratings.rater))
-    variance, left, lost = sample.variance_over_units()
-    free = left - 1.0
-    method = f"jackknife over {left if clusters is not None else units:,} {n_of if clusters is None else 'clusters'}"
-    if ratings is not None and raters == "any" and count >= LEAST:
-        variance, lost = sample.variance_over_both(ratings, variance, lost)
-        free = min(free, count - 1)
-        method += f" and {count:,} raters"
-    elif count:
-        method += f", for these {count:,} raters"
-    bounds = interval_inside(sample.value, variance, free, (coefficient.least, 1.0), level)
+        too_few = f"{units} {n_of.removesuffix('s') if units == 1 else n_of} with two ratings"
+        return replace(point_estimate, note=_joined(f"{too_few}: an interval needs at least {LEAST}", left_out))
+    rater_count = 0 if ratings is None else len(np.unique(ratings.rater))
+    variance, clusters_used, undefined_times = sample.variance_over_units()
+    freedom = clusters_used - 1.0
+    method = "jackknife over " + (f"{units:,} {n_of}" if clusters is None else f"{clusters_used:,} clusters")
+    if ratings is not None and raters == "any" and rater_count >= LEAST:
+        variance, undefined_times = sample.variance_over_both(ratings, variance, undefined_times)
+        freedom = min(freedom, rater_count - 1)
+        method += f" and {rater_count:,} raters"
+    elif rater_count:
+        method += f", for these {rater_count:,} raters"
+    bounds = interval_inside(sample.value, variance, freedom, (coefficient.least, 1.0), level)
     if math.isnan(bounds[0]):
-        flat = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
-        return replace(bare, note=_joined(flat, left_out))
-    missing = f"undefined without some of the units or raters ({lost:,}), which the interval leaves out" if lost else ""
-    return replace(bare, low=bounds[0], high=bounds[1], method=method, note=_joined(missing, left_out))
+        no_spread = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
+        return replace(point_estimate, note=_joined(no_spread, left_out))
+    lost = f"undefined without some of the units or raters ({undefined_times:,}), which the interval leaves out"
+    note = _joined(lost if undefined_times else "", left_out)
+    return replace(point_estimate, low=bounds[0], high=bounds[1], method=method, note=note)
 
 
 def interval_inside(
@@ -176,21 +177,23 @@ class _Sample:
         self.coefficient, self.clusters = coefficient, clusters
         self.rows, self.times, self.row_of_unit = distinct_rows(table)
         self.sums, self.margins = coefficient.parts(self.rows)
-        self.whole = self.times @ self.sums
-        self.whole_margins = np.asarray(self.times @ self.margins)
+        self.totals = self.times @ self.sums
+        self.total_margins = np.asarray(self.times @ self.margins)
         none = sparse.csr_array((1, table.shape[1]))
-        self.value = float(self._without(np.zeros((1, len(self.whole))), none)[0])
+        self.value = float(self._without(np.zeros((1, len(self.totals))), none)[0])
 
     def _without(self, sums: FloatArray, margins: sparse.csr_array) -> FloatArray:
         """The coefficient without each of D parts: ``sums`` (D × k) and ``margins`` (D × V) of what is left out."""
-        return self.coefficient.figure(self.whole - sums, Margins(self.whole_margins, margins))
+        return self.coefficient.figure(self.totals - sums, Margins(self.total_margins, margins))
 
     def _spread(self, figures: FloatArray, times: FloatArray) -> tuple[float, int]:
         """(G − 1)/G · Σ times·(figure − θ)² of the figures that are defined, and how many are not."""
         defined = ~np.isnan(figures)
-        kept = times[defined].sum()
-        total = float((times[defined] * (figures[defined] - self.value) ** 2).sum())
-        return (total * (kept - 1) / kept if kept > 1 else 0.0), int(times[~defined].sum())
+        total_times = times[defined].sum()
+        sum_of_squares = float((times[defined] * (figures[defined] - self.value) ** 2).sum())
+        return (sum_of_squares * (total_times - 1) / total_times if total_times > 1 else 0.0), int(
+            times[~defined].sum()
+        )
 
     def variance_over_units(self) -> tuple[float, int, int]:
         """The variance, how many units or clusters enter, and how many the coefficient is undefined without."""
@@ -219,9 +222,9 @@ class _Sample:
             cells = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
             over_ratings, _ = self._left_out_by(cells, kind, sums, margins)
         over_raters, lost_raters = self._left_out_by(ratings.rater, kind, sums, margins)
-        whole = len(ratings.code) == int(self.times.sum()) * len(np.unique(ratings.rater))
-        least = max(over_units, over_raters) if whole else over_units
-        return max(over_units + over_raters - over_ratings, least), lost + lost_raters
+        complete = len(ratings.code) == int(self.times.sum()) * len(np.unique(ratings.rater))
+        lower_bound = max(over_units, over_raters) if complete else over_units
+        return max(over_units + over_raters - over_ratings, lower_bound), lost + lost_raters
 
     def _left_out_by(
         self, groups: IntArray, kind: IntArray, sums: FloatArray, margins: sparse.csr_array
@@ -247,8 +250,8 @@ def distinct_rows(table: sparse.csr_array) -> tuple[sparse.csr_array, FloatArray
     units = table.shape[0]
     if table.shape[1] > MOST_VALUES_TO_REDUCE:
         return table, np.ones(units), np.arange(units, dtype=np.int64)
-    rows, place, times = np.unique(table.toarray(), axis=0, return_inverse=True, return_counts=True)
-    return sparse.csr_array(rows), times.astype(np.float64), np.asarray(place, dtype=np.int64).ravel()
+    rows, row_of_unit, times = np.unique(table.toarray(), axis=0, return_inverse=True, return_counts=True)
+    return sparse.csr_array(rows), times.astype(np.float64), np.asarray(row_of_unit, dtype=np.int64).ravel()
 
 
 def one_hot(column: IntArray, columns: int) -> sparse.csr_array:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Data, FloatArray, as_counts
+from analysis.agreement.count_tables import ratio, row_sums
 from analysis.agreement.jackknife import Margins, Raters, estimate_of
-from analysis.agreement.sums import ratio, row_sums
+from analysis.agreement.ratings import Data, FloatArray, as_counts
 from analysis.estimate import Estimate
 
 

@@ -22,9 +22,9 @@ from typing import Literal, cast
 import numpy as np
 from scipy import sparse
 
-from analysis.agreement.data import Counts, Data, FloatArray, as_counts, numeric_values, refuse_unordered
+from analysis.agreement.count_tables import CHUNK_CELLS, ratio, row_sums
 from analysis.agreement.jackknife import Margins, Raters, estimate_of
-from analysis.agreement.sums import CHUNK_CELLS, ratio, row_sums
+from analysis.agreement.ratings import Counts, Data, FloatArray, as_counts, numeric_values, refuse_unordered
 from analysis.estimate import Estimate
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -41,7 +41,7 @@ def krippendorff_alpha(
 ) -> Estimate:
     """Krippendorff's α with a jackknife interval over units and raters (`analysis.agreement.jackknife`).
 
-    data: units × raters matrix with NaN for missing, `Ratings`, or `Counts` (see `analysis.agreement.data`).
+    data: units × raters matrix with NaN for missing, `Ratings`, or `Counts` (see `analysis.agreement.ratings`).
     level: the level of measurement. ``"ordinal"`` ranks values in their order (numeric, or as categories): gaps
         do not matter, ties share mid-ranks; ``"interval"`` and ``"ratio"`` need numbers; for ratio, 0 or more.
     raters: ``"any"``: the interval is about other raters, too; ``"these"``: only about these, such as two coders. With
@@ -151,8 +151,8 @@ def ratio_within_units(table: sparse.csr_array, values: FloatArray) -> FloatArra
             part = rows[start : start + chunk]
             cells = table.indptr[part][:, None] + np.arange(distinct)
             count, value = table.data[cells], values[table.indices[cells]]
-            apart = ratio_difference(value[:, :, None], value[:, None, :]) ** 2
-            total[part] = np.einsum("ui,uij,uj->u", count, apart, count)
+            differences = ratio_difference(value[:, :, None], value[:, None, :]) ** 2
+            total[part] = np.einsum("ui,uij,uj->u", count, differences, count)
     return total
 
 

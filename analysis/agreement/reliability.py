@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from analysis.agreement.data import Data, FloatArray, Ratings, as_ratings
-from analysis.agreement.sums import check_pairable, multiplicities, percentile_interval, ratio, unit_note
+from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
+from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
-Halves = tuple[FloatArray, FloatArray]
 #: The most ratings to shuffle over all splits together, which takes a few seconds. There are never fewer splits than
 #: FEWEST_SPLITS.
 MOST_WORK = 50_000_000
@@ -33,8 +32,8 @@ def spearman_brown(correlation: float, factor: float = 2.0) -> float:
     """
     if factor <= 0:
         raise ValueError("the factor of a lengthening must be positive")
-    rest = 1 + (factor - 1) * correlation
-    return factor * correlation / rest if rest > 0 else math.nan
+    denominator = 1 + (factor - 1) * correlation
+    return factor * correlation / denominator if denominator > 0 else math.nan
 
 
 def split_half(data: Data, *, splits: int = 100, seed: int = SEED, confidence: float = 0.95) -> Estimate:
@@ -63,16 +62,16 @@ def split_half(data: Data, *, splits: int = 100, seed: int = SEED, confidence: f
         raise ValueError("split-half reliability needs at least three units with two ratings")
     sizes = np.concatenate([np.full(len(table), table.shape[1]) for table in tables]).astype(np.float64)
     splits = min(splits, max(FEWEST_SPLITS, MOST_WORK // int(sizes.sum())))
-    whole, without = _correlations(_half_means(tables, splits, np.random.default_rng(seed)))
+    correlation, without = _split_correlations(tables, splits, np.random.default_rng(seed))
     halves, full = 1 / (sizes // 2), 1 / sizes
-    value = spearman_brown(whole, float(halves.mean() / full.mean()))
-    low, high, said = _jackknife_t(
-        _log_error(np.array([whole]), halves.mean() / full.mean())[0],
+    value = spearman_brown(correlation, float(halves.mean() / full.mean()))
+    low, high, interval_note = _jackknife_t(
+        _log_error(np.array([correlation]), halves.mean() / full.mean())[0],
         _log_error(without, (halves.sum() - halves) / (full.sum() - full)),
         confidence,
     )
-    flat = "half means do not vary over units" if math.isnan(value) else said
-    note = "; ".join(filter(None, [flat, unit_note(ratings.per_unit.astype(np.float64))]))
+    first_note = "half means do not vary over units" if math.isnan(value) else interval_note
+    note = "; ".join(filter(None, [first_note, unit_note(ratings.per_unit.astype(np.float64))]))
     method = f"jackknife over units, {splits} splits, seed {seed}"
     return Estimate(value, low, high, units, level=confidence, method=method, note=note)
 
@@ -134,17 +133,28 @@ def ceiling_of_means(
     centred = mean - mean.mean()
     parts = np.stack([variance / size, variance, centred, centred**2], axis=1)
     value = float(_ceiling(np.ones((1, len(mean))), parts, k)[0])
-    figures = np.empty(0)
+    low, high = math.nan, math.nan
     if math.isnan(value):
         note = "; ".join(filter(None, ["the error of means is as large as their variance", note]))
     elif draws:
-        chunks = multiplicities(np.ones(len(mean)), draws, np.random.default_rng(seed))
+        chunks = _resamples(len(mean), draws, np.random.default_rng(seed))
         # A draw without a true variance has a ceiling of 0; left out, it would push the interval above the estimate.
-        figures = np.nan_to_num(np.concatenate([_ceiling(weights, parts, k) for weights in chunks]), nan=0.0)
-    low, high, lost = percentile_interval(figures, confidence)
+        ceilings = np.nan_to_num(np.concatenate([_ceiling(weights, parts, k) for weights in chunks]), nan=0.0)
+        low, high = np.quantile(ceilings, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+        if math.isclose(low, high, rel_tol=0, abs_tol=1e-12):
+            low, high, note = math.nan, math.nan, "; ".join(filter(None, [note, NO_WIDTH]))
     method = f"percentile bootstrap over units, {draws} draws, seed {seed}" if draws else "no interval"
-    note = "; ".join(filter(None, [note, lost]))
     return Estimate(value, low, high, len(mean), level=confidence, method=method, note=note)
+
+
+def _resamples(units: int, draws: int, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """How often each unit enters each of ``draws`` resamples, in chunks (b × U) of limited memory."""
+    chunk = max(1, CHUNK_CELLS // units)
+    for start in range(0, draws, chunk):
+        weights = np.empty((min(chunk, draws - start), units))
+        for row in weights:
+            row[:] = np.bincount(rng.integers(0, units, units), minlength=units)
+        yield weights
 
 
 def unit_moments(ratings: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -186,10 +196,13 @@ def _by_size(ratings: Ratings) -> list[FloatArray]:
     return tables
 
 
-def _half_means(
-    tables: list[FloatArray], splits: int, rng: np.random.Generator
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """The means of both halves (units,) in each random split, centred over units."""
+def _split_correlations(tables: list[FloatArray], splits: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
+    """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,).
+
+    A split in which either half does not vary has no r and is left out.
+    """
+    correlations: list[float] = []
+    total, defined = np.zeros(1), np.zeros(1)
     for _ in range(splits):
         first, second = [], []
         for table in tables:
@@ -198,25 +211,14 @@ def _half_means(
             first.append(shuffled[:, :half].mean(axis=1))
             second.append(shuffled[:, half : 2 * half].mean(axis=1))
         a, b = np.concatenate(first), np.concatenate(second)
-        yield a - a.mean(), b - b.mean()
-
-
-def _correlations(halves: Iterator[Halves]) -> tuple[float, FloatArray]:
-    """Pearson's r of both halves, averaged over splits: for all units, and without each of them (units,).
-
-    A split in which either half does not vary has no r and is left out.
-    """
-    whole: list[float] = []
-    total, defined = np.zeros(1), np.zeros(1)
-    for a, b in halves:
-        n = len(a)
+        a, b, n = a - a.mean(), b - b.mean(), len(a)
         ab, aa, bb = a * b, a * a, b * b
-        whole.append(float(_pearson(np.array([[n, 0, 0, ab.sum(), aa.sum(), bb.sum()]]))[0]))
+        correlations.append(float(_pearson(np.array([[n, 0, 0, ab.sum(), aa.sum(), bb.sum()]]))[0]))
         parts = [np.full(n, n - 1.0), -a, -b, ab.sum() - ab, aa.sum() - aa, bb.sum() - bb]
-        r = _pearson(np.stack(parts, axis=1))
-        total, defined = total + np.nan_to_num(r), defined + ~np.isnan(r)
-    known = [r for r in whole if not math.isnan(r)]
-    return float(np.mean(known)) if known else math.nan, ratio(total, defined)
+        without = _pearson(np.stack(parts, axis=1))
+        total, defined = total + np.nan_to_num(without), defined + ~np.isnan(without)
+    correlations = [r for r in correlations if not math.isnan(r)]
+    return float(np.mean(correlations)) if correlations else math.nan, ratio(total, defined)
 
 
 def _pearson(sums: FloatArray) -> FloatArray:
@@ -230,10 +232,10 @@ def _pearson(sums: FloatArray) -> FloatArray:
 
 def _log_error(r: FloatArray, factor: FloatArray | float) -> FloatArray:
     """log(1 − reliability) of correlations stepped up by ``factor``; −∞ for full agreement, NaN if undefined."""
-    rest = 1 + (np.asarray(factor) - 1) * r
-    inside = ratio(1 - r, np.where(np.isnan(r), 0.0, rest))
+    denominator = 1 + (np.asarray(factor) - 1) * r
+    error_share = ratio(1 - r, np.where(np.isnan(r), 0.0, denominator))
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.maximum(inside, 0)))
+        return np.asarray(np.log(np.maximum(error_share, 0)))
 
 
 def _jackknife_t(value: float, without: FloatArray, confidence: float) -> tuple[float, float, str]:

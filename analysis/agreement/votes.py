@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.agreement.data import Data, as_counts
-from analysis.agreement.sums import ratio
+from analysis.agreement.count_tables import ratio
+from analysis.agreement.ratings import Data, as_counts
 from analysis.estimate import Estimate, wilson
 
 
@@ -37,13 +37,13 @@ def accuracy(shares: pd.DataFrame, gold: Mapping[Any, Any], *, confidence: float
     without gold or without a label are left out. n counts the units used; the note counts the others. Range 0 to 1.
     Interval: Wilson score, with the sum of shares as the number of correct units. ValueError: no unit has both.
     """
-    column = {value: place for place, value in enumerate(shares.columns)}
+    column = {value: column_index for column_index, value in enumerate(shares.columns)}
     figures = shares.to_numpy()
     right = []
     for row, unit in enumerate(shares.index):
         if unit in gold and not math.isnan(figures[row, 0]):
-            place = column.get(gold[unit])
-            right.append(0.0 if place is None else float(figures[row, place]))
+            column_index = column.get(gold[unit])
+            right.append(0.0 if column_index is None else float(figures[row, column_index]))
     if not right:
         raise ValueError("no unit has both a label and a gold value")
     left_out = len(shares) - len(right)

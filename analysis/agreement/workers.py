@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from analysis.agreement.data import FloatArray, IntArray, Ratings, ratings_from_frame
-from analysis.agreement.sums import ratio
+from analysis.agreement.count_tables import ratio
+from analysis.agreement.ratings import FloatArray, IntArray, Ratings, ratings_from_frame
 
 Scale = Literal["nominal", "numeric"]
 
@@ -74,23 +74,23 @@ def _per_rater(ratings: Ratings, weights: FloatArray | None = None) -> FloatArra
     return cast("FloatArray | IntArray", np.bincount(ratings.rater, weights=weights, minlength=len(ratings.raters)))
 
 
-def _mean_and_error(ratings: Ratings, figure: FloatArray, entered: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Per worker, over the ratings with ``entered`` 1: the mean and its standard error (NaN below 2)."""
-    n = np.asarray(_per_rater(ratings, entered), dtype=np.float64)
-    mean = ratio(np.asarray(_per_rater(ratings, figure * entered)), n)
-    apart = np.where(entered > 0, figure - np.nan_to_num(mean)[ratings.rater], 0.0)
-    variance = ratio(np.asarray(_per_rater(ratings, apart**2)), n - 1)
+def _mean_and_error(ratings: Ratings, figure: FloatArray, compared: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Per worker, over the ratings with ``compared`` 1: the mean and its standard error (NaN below 2)."""
+    n = np.asarray(_per_rater(ratings, compared), dtype=np.float64)
+    mean = ratio(np.asarray(_per_rater(ratings, figure * compared)), n)
+    deviations = np.where(compared > 0, figure - np.nan_to_num(mean)[ratings.rater], 0.0)
+    variance = ratio(np.asarray(_per_rater(ratings, deviations**2)), n - 1)
     return mean, np.sqrt(ratio(variance, n))
 
 
 def _nominal_agreement(ratings: Ratings, z: float) -> dict[str, FloatArray | IntArray]:
     counts = ratings.counts()
-    others = ratings.per_unit[ratings.unit] - 1
+    other_counts = ratings.per_unit[ratings.unit] - 1
     same = np.asarray(counts.table[ratings.unit, ratings.code]).ravel() - 1
-    entered = (others > 0).astype(np.float64)
-    mean, error = _mean_and_error(ratings, same / np.maximum(others, 1), entered)
+    compared = (other_counts > 0).astype(np.float64)
+    mean, error = _mean_and_error(ratings, same / np.maximum(other_counts, 1), compared)
     return {
-        "compared": np.asarray(_per_rater(ratings, entered)).astype(np.int64),
+        "compared": np.asarray(_per_rater(ratings, compared)).astype(np.int64),
         "agreement": mean,
         "agreement_low": np.maximum(mean - z * error, 0),
         "agreement_high": np.minimum(mean + z * error, 1),
@@ -98,17 +98,28 @@ def _nominal_agreement(ratings: Ratings, z: float) -> dict[str, FloatArray | Int
 
 
 def _numeric_agreement(ratings: Ratings, z: float, confidence: float) -> dict[str, FloatArray | IntArray]:
+    """Pearson's r with the others' means, NaN below 3 ratings or without variance, and the bias."""
     value = ratings.numbers()
     value = value - value.mean()
     total = np.bincount(ratings.unit, value, minlength=len(ratings.units))
-    others = ratings.per_unit[ratings.unit] - 1
-    entered = (others > 0).astype(np.float64)
-    rest = (total[ratings.unit] - value) / np.maximum(others, 1)
-    n = np.asarray(_per_rater(ratings, entered), dtype=np.float64)
-    r = _correlation(ratings, value, rest, entered, n)
+    other_counts = ratings.per_unit[ratings.unit] - 1
+    compared = (other_counts > 0).astype(np.float64)
+    mean_of_others = (total[ratings.unit] - value) / np.maximum(other_counts, 1)
+    n = np.asarray(_per_rater(ratings, compared), dtype=np.float64)
+    centred = []
+    for figure in (value, mean_of_others):
+        mean = np.nan_to_num(ratio(np.asarray(_per_rater(ratings, figure * compared)), n))
+        centred.append((figure - mean[ratings.rater]) * compared)
+    cross, square_a, square_b = (
+        np.asarray(_per_rater(ratings, a * b), dtype=np.float64)
+        for a, b in (centred, (centred[0], centred[0]), (centred[1], centred[1]))
+    )
+    scale = max(1.0, float(np.abs(value).max())) ** 2
+    varies = (n >= 3) & (square_a > 1e-12 * scale * n) & (square_b > 1e-12 * scale * n)
+    r = np.clip(ratio(cross, np.where(varies, np.sqrt(square_a * square_b), math.nan)), -1, 1)
     width = z / np.sqrt(np.where(n > 3, n - 3, np.nan))
     fisher = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
-    bias, error = _mean_and_error(ratings, value - rest, entered)
+    bias, error = _mean_and_error(ratings, value - mean_of_others, compared)
     half = stats.t.ppf((1 + confidence) / 2, np.maximum(n - 1, 1)) * error
     return {
         "compared": n.astype(np.int64),
@@ -119,23 +130,6 @@ def _numeric_agreement(ratings: Ratings, z: float, confidence: float) -> dict[st
         "bias_low": bias - half,
         "bias_high": bias + half,
     }
-
-
-def _correlation(
-    ratings: Ratings, first: FloatArray, second: FloatArray, entered: FloatArray, n: FloatArray
-) -> FloatArray:
-    """Pearson's r per worker over the ratings used; NaN below 3 or without variance."""
-    parts = []
-    for figure in (first, second):
-        mean = np.nan_to_num(ratio(np.asarray(_per_rater(ratings, figure * entered)), n))
-        parts.append((figure - mean[ratings.rater]) * entered)
-    cross, square_a, square_b = (
-        np.asarray(_per_rater(ratings, a * b), dtype=np.float64)
-        for a, b in (parts, (parts[0], parts[0]), (parts[1], parts[1]))
-    )
-    scale = max(1.0, float(np.abs(first).max())) ** 2
-    varies = (n >= 3) & (square_a > 1e-12 * scale * n) & (square_b > 1e-12 * scale * n)
-    return np.clip(ratio(cross, np.where(varies, np.sqrt(square_a * square_b), math.nan)), -1, 1)
 
 
 def _straight_lining(ratings: Ratings) -> dict[str, FloatArray | IntArray]:
@@ -150,9 +144,9 @@ def _straight_lining(ratings: Ratings) -> dict[str, FloatArray | IntArray]:
     length = np.diff(np.append(starts, len(rater)))
     longest = np.zeros(raters, dtype=np.int64)
     np.maximum.at(longest, rater[starts], length)
-    given = np.asarray(_per_rater(ratings), dtype=np.float64)
+    ratings_per_rater = np.asarray(_per_rater(ratings), dtype=np.float64)
     return {
-        "top_share": ratio(top, given),
+        "top_share": ratio(top, ratings_per_rater),
         "longest_run": longest,
         "distinct": np.bincount(cell // size, minlength=raters),
     }

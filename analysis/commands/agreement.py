@@ -17,13 +17,12 @@ from analysis.agreement.icc import FORMS
 from analysis.agreement.krippendorff import LEVELS
 from analysis.commands.options import Subparsers, add_resampling
 from analysis.commands.output import Outcome, print_json
+from analysis.commands.rows import MISSING, chosen_rows, condition_of, number_in, refuse_empty
 from analysis.estimate import Estimate
-from analysis.tables import InputError, read_columns, require_columns, shown
+from analysis.tables import InputError, read_columns, shown
 from common.words import counted
 
 Line = tuple[str, str, Callable[[], Estimate]]
-#: Spellings of a missing rating. In the columns of units and raters, only an empty cell is missing.
-MISSING = ("", "NA", "NaN", "nan")
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -112,32 +111,6 @@ def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
         raise InputError(path, f"columns {columns}", str(error), hint) from error
 
 
-def condition_of(text: str) -> tuple[str, str]:
-    column, equals, value = text.partition("=")
-    if not equals:
-        raise InputError("--where", shown(text), "this is not a condition", "write COLUMN=VALUE")
-    return column, value
-
-
-def chosen_rows(frame: pd.DataFrame, path: str, conditions: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """The rows that meet every condition. InputError if there are none."""
-    for column, value in conditions:
-        require_columns(list(frame.columns), path, column)
-        hit = (frame[column] == value).to_numpy()
-        if not hit.any():
-            there = ", ".join(shown(str(one)) for one in sorted(frame[column].dropna().unique())[:10])
-            raise InputError(path, f'column "{column}"', f"no row has {shown(value)}", f"there are {there}")
-        frame = frame.loc[hit]
-    return frame
-
-
-def refuse_empty(cells: pd.Series, path: str) -> None:
-    empty = (cells.isna() | (cells == "")).to_numpy()
-    if empty.any():
-        where = f'row {cells.index[int(empty.argmax())]}, column "{cells.name}"'
-        raise InputError(path, where, "the cell is empty", "name what was rated, and who rated")
-
-
 def joined(frame: pd.DataFrame, columns: Sequence[str]) -> Any:
     """One name per row (N,) from one or more columns. Different combinations have different names."""
     if len(columns) == 1:
@@ -162,20 +135,20 @@ def values_of(
     """
     codes = cells.cat.codes.to_numpy()
     used = set(np.unique(codes).tolist())
-    texts = [text if at in used and text not in MISSING else None for at, text in enumerate(cells.cat.categories)]
+    texts = [text if code in used and text not in MISSING else None for code, text in enumerate(cells.cat.categories)]
     if not any(text is not None for text in texts):
         raise InputError(path, f'column "{cells.name}"', "every cell is empty")
     numbers = [number_in(text) for text in texts]
-    words = [at for at, text in enumerate(texts) if text is not None and numbers[at] is None]
+    words = [code for code, text in enumerate(texts) if text is not None and numbers[code] is None]
     wordy = categories is not None and None in map(number_in, categories)
     if (level == "nominal" and (words or wordy)) or (level == "ordinal" and wordy):
         named = np.array([*(text if text is None else one_name(text) for text in texts), None], dtype=object)
         return [one_name(name) for name in categories] if categories else None, named[codes]
     if words:
-        at = int(np.isin(codes, words).argmax())
+        row = int(np.isin(codes, words).argmax())
         hint = "give words in their order with --categories" if level == "ordinal" else "write a plain number"
-        what = f"{shown(str(cells.iloc[at]))} is not a number"
-        raise InputError(path, f'row {cells.index[at]}, column "{cells.name}"', what, hint)
+        what = f"{shown(str(cells.iloc[row]))} is not a number"
+        raise InputError(path, f'row {cells.index[row]}, column "{cells.name}"', what, hint)
     if wordy:
         word = next(name for name in categories or () if number_in(name) is None)
         raise InputError(path, "--categories", f"{shown(word)} is not a number", "list the numbers of the scale")
@@ -189,24 +162,15 @@ def one_name(text: str) -> str:
     return text if number is None else f"{number:.15g}"
 
 
-def number_in(text: str | None) -> float | None:
-    """The finite number in a cell, or None. Python alone would read 1_000 as a number."""
-    try:
-        number = math.nan if text is None or "_" in text else float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Line]:
     """What to compute: (key, title, how). Weighted and metric coefficients only if the level allows them."""
     level = arguments.level
-    how = {"confidence": arguments.confidence}
-    drawn = {"draws": arguments.draws, "seed": arguments.seed, **how}
-    coefficient = {"raters": arguments.about, "interval": arguments.draws > 0, **how}
-    kappa = {"raters": arguments.about, **how}
+    interval_options = {"confidence": arguments.confidence}
+    resampling = {"draws": arguments.draws, "seed": arguments.seed, **interval_options}
+    coefficient = {"raters": arguments.about, "interval": arguments.draws > 0, **interval_options}
+    kappa = {"raters": arguments.about, **interval_options}
     mean_kappa = partial(agreement.mean_cohen_kappa, ratings, **kappa)
-    found: list[Line] = [
+    computations: list[Line] = [
         (
             "krippendorff_alpha",
             f"Krippendorff's α ({level})",
@@ -218,23 +182,23 @@ def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Lin
         ("mean_cohen_kappa", "Cohen's κ, mean over rater pairs", mean_kappa),
     ]
     if level == "nominal":
-        return found
+        return computations
     quadratic = partial(agreement.mean_cohen_kappa, ratings, "quadratic", **kappa)
-    found += [
+    computations += [
         ("mean_cohen_kappa_quadratic", "  the same, quadratic weights", quadratic),
         ("gwet_ac2_quadratic", "Gwet's AC2, quadratic weights", partial(agreement.gwet_ac2, ratings, **coefficient)),
     ]
     if ratings.values.dtype.kind != "f":
-        return found
-    found += [
-        (f"icc_{form.replace(',', '_')}", f"ICC({form})", partial(agreement.icc, ratings, form, **how))
+        return computations
+    computations += [
+        (f"icc_{form.replace(',', '_')}", f"ICC({form})", partial(agreement.icc, ratings, form, **interval_options))
         for form in FORMS
     ]
-    split = partial(agreement.split_half, ratings, seed=arguments.seed, **how)
+    split = partial(agreement.split_half, ratings, seed=arguments.seed, **interval_options)
     return [
-        *found,
+        *computations,
         ("split_half", "Split-half, Spearman–Brown", split),
-        ("noise_ceiling", "Noise ceiling of the mean", partial(agreement.noise_ceiling, ratings, **drawn)),
+        ("noise_ceiling", "Noise ceiling of the mean", partial(agreement.noise_ceiling, ratings, **resampling)),
     ]
 
 
@@ -260,11 +224,11 @@ def print_table(
     arguments: argparse.Namespace, data: dict[str, Any], titles: dict[str, str], estimates: dict[str, Estimate]
 ) -> None:
     per_unit = data["ratings_per_unit"]
-    things = ", ".join(counted(data[name], name[:-1]) for name in ("ratings", "units", "raters", "values"))
+    counts_in_words = ", ".join(counted(data[name], name[:-1]) for name in ("ratings", "units", "raters", "values"))
     span = f"{per_unit['least']}–{per_unit['most']} ratings per unit (median {per_unit['median']:g})"
-    print(f"{arguments.file}: {things}, {span}, level {arguments.level}")
-    if few := data["units_with_fewer_than_two_ratings"]:
-        print(f"{counted(few, 'unit')} with fewer than 2 ratings: no pair to compare")
+    print(f"{arguments.file}: {counts_in_words}, {span}, level {arguments.level}")
+    if unpaired := data["units_with_fewer_than_two_ratings"]:
+        print(f"{counted(unpaired, 'unit')} with fewer than 2 ratings: no pair to compare")
     if data["missing"]:
         print(f"{counted(data['missing'], 'row')} without a value, left out")
     width = max(map(len, titles.values()))
@@ -274,8 +238,8 @@ def print_table(
         undefined, unbounded = math.isnan(estimate.value), math.isnan(estimate.low)
         value = "–" if undefined else f"{estimate.value:.3f}"
         interval = "–" if unbounded else f"[{estimate.low:.3f}, {estimate.high:.3f}]"
-        how = estimate.note if undefined else estimate.method
-        print(f"{titles[key]:{width}}  {value:>8}  {interval:<16}  {estimate.n:>5}  {how}")
+        basis = estimate.note if undefined else estimate.method
+        print(f"{titles[key]:{width}}  {value:>8}  {interval:<16}  {estimate.n:>5}  {basis}")
     noted: dict[str, list[str]] = {}
     for key, estimate in estimates.items():
         if estimate.note and not math.isnan(estimate.value):

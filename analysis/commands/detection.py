@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.commands.agreement import chosen_rows, condition_of, refuse_empty
 from analysis.commands.options import Subparsers, add_confidence
-from analysis.commands.output import Outcome, print_json
-from analysis.commands.preference import numbers
+from analysis.commands.output import Outcome, options_used, print_json, without_nan
+from analysis.commands.rows import chosen_rows, condition_of, numbers, refuse_empty
 from analysis.detection import (
     AgainstChance,
     Judgements,
@@ -52,10 +51,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--human", default="human", metavar="NAME", help="the source of texts by people (default: human)"
     )
-    told = "column to break down by, such as domain or arm; can be repeated; each group is tested against chance"
-    parser.add_argument("--by", action="append", default=[], metavar="COL", help=told)
-    told = "only the rows with this value, such as question=judgement; can be repeated"
-    parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=told)
+    by_help = "column to break down by, such as domain or arm; can be repeated; each group is tested against chance"
+    parser.add_argument("--by", action="append", default=[], metavar="COL", help=by_help)
+    where_help = "only the rows with this value, such as question=judgement; can be repeated"
+    parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=where_help)
     add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -69,11 +68,13 @@ def run(args: argparse.Namespace) -> int:
             raise InputError(args.file, f"--{name}", "is missing", "Give --source and --answer, or --right for pairs.")
     judgements = read_judgements(args)
     columns = [f"by {name}" for name in args.by]
-    groups = {"": judgements} | _groups(judgements, columns)
+    groups = {"": judgements}
+    for key, rows in judgements.frame.groupby(columns, sort=False) if columns else ():
+        groups[", ".join(map(str, key if isinstance(key, tuple) else (key,)))] = Judgements(rows)
     estimates = {name: estimates_of(group, args.confidence) for name, group in groups.items()}
     published = {name: test_of(group, max(1, len(groups) - 1)) for name, group in groups.items()}
-    (whole,) = against_chance(judgements, level=args.confidence)
-    tests = {"": whole}
+    (overall,) = against_chance(judgements, level=args.confidence)
+    tests = {"": overall}
     if columns:
         for test in against_chance(judgements, columns, level=args.confidence):
             tests[", ".join(test.group)] = test
@@ -84,19 +85,22 @@ def run(args: argparse.Namespace) -> int:
         "texts": int(judgements.frame["text"].nunique()),
     }
     if args.json:
-        flat = {f"{name}.{key}".strip("."): each for name, own in estimates.items() for key, each in own.items()}
+        flat = {
+            f"{group}.{name}".strip("."): estimate
+            for group, by_name in estimates.items()
+            for name, estimate in by_name.items()
+        }
         figures = {
             "against_chance": {
-                name or "all": {"p": without_nan(test.p), "corrected": without_nan(test.corrected)}
-                for name, test in tests.items()
+                name or "all": without_nan({"p": test.p, "corrected": test.corrected}) for name, test in tests.items()
             },
             "published_against_chance": {name or "all": test for name, test in published.items()},
         }
-        print_json(Outcome("detection", args.file, settings(args), data, flat, figures))
+        print_json(Outcome("detection", args.file, options_used(args), data, flat, figures))
         return 0
     print_data(args.file, data)
-    for name, own in estimates.items():
-        print_group(name or "all judgements", own, tests[name], published[name], max(1, len(groups) - 1))
+    for name, group_estimates in estimates.items():
+        print_group(name or "all judgements", group_estimates, tests[name], published[name], max(1, len(groups) - 1))
     return 0
 
 
@@ -118,8 +122,8 @@ def run_pairs(args: argparse.Namespace) -> int:
     data |= {"workers": len(set(workers.tolist())), "texts": len(set(pairs.tolist()))}
     estimates = {"accuracy": chosen.accuracy, "d_prime": chosen.d_prime}
     if args.json:
-        figures = {"against_chance": {"all": {"p": without_nan(chosen.p)}}}
-        print_json(Outcome("detection", args.file, settings(args), data, estimates, figures))
+        figures = {"against_chance": {"all": without_nan({"p": chosen.p})}}
+        print_json(Outcome("detection", args.file, options_used(args), data, estimates, figures))
         return 0
     print_data(args.file, data)
     print_estimates("which of two is the machine's", estimates)
@@ -131,14 +135,6 @@ def print_data(file: str, data: dict[str, int]) -> None:
     print(f"{file}: {', '.join(counted(data[name], name[:-1]) for name in ('judgements', 'workers', 'texts'))}")
     if data["missing"]:
         print(f"{counted(data['missing'], 'row')} without an answer, left out")
-
-
-def without_nan(value: float) -> float | None:
-    return None if math.isnan(value) else value
-
-
-def settings(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: value for name, value in vars(args).items() if name not in ("run", "json", "command", "file")}
 
 
 def read_judgements(args: argparse.Namespace) -> Judgements:
@@ -166,13 +162,6 @@ def read_judgements(args: argparse.Namespace) -> Judgements:
         raise InputError(args.file, f'column "{args.answer}"', str(error)) from error
 
 
-def _groups(judgements: Judgements, columns: list[str]) -> dict[str, Judgements]:
-    if not columns:
-        return {}
-    parts = judgements.frame.groupby(columns, sort=False)
-    return {", ".join(map(str, key if isinstance(key, tuple) else (key,))): Judgements(rows) for key, rows in parts}
-
-
 def estimates_of(group: Judgements, level: float) -> dict[str, Estimate]:
     shares, signal = measures(group, level=level), sensitivity(group, level=level)
     return {
@@ -193,9 +182,9 @@ def test_of(group: Judgements, tests: int) -> dict[str, float | int | None]:
     scores = worker_scores(group)["accuracy"]
     if len(scores) < 2:
         return {"n": len(scores), "mean": None, "t": None, "df": None, "p": None, "corrected": None}
-    found = mean_against(scores, tests=tests)
-    told = {"mean": found.mean.value, "t": found.t, "df": found.df, "p": found.p, "corrected": found.corrected}
-    return {"n": len(scores)} | {key: None if math.isnan(value) else value for key, value in told.items()}
+    test = mean_against(scores, tests=tests)
+    figures = {"mean": test.mean.value, "t": test.t, "df": test.df, "p": test.p, "corrected": test.corrected}
+    return without_nan({"n": len(scores)} | figures)
 
 
 def print_estimates(name: str, estimates: dict[str, Estimate]) -> None:

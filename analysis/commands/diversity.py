@@ -7,9 +7,9 @@ import sys
 
 from analysis.commands.options import Subparsers, positive
 from analysis.commands.sets import FORMATS, add_seeded, computed, named, read_scored
-from analysis.diversity.data import read_sets, write_sets
 from analysis.diversity.metrics import METRICS, column_of
 from analysis.diversity.nuggets import nuggets
+from analysis.diversity.set_files import read_sets, write_sets
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -19,7 +19,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set: resp_0, resp_1 …")
     listed = ", ".join(METRICS)
     parser.add_argument(
-        "--metric", type=_metrics, default=list(METRICS), help=f"{listed}; separate several with commas (default: all)"
+        "--metric",
+        type=metric_names,
+        default=list(METRICS),
+        help=f"{listed}; separate several with commas (default: all)",
     )
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.set_defaults(run=run_diversity)
@@ -42,15 +45,15 @@ def run_diversity(args: argparse.Namespace) -> int:
 
 def run_nuggets(args: argparse.Namespace) -> int:
     """Write the chosen rows of the file unchanged, and their number to standard error."""
-    found = read_scored(args)
+    scored = read_scored(args)
     with named(args.file, "write two classes, such as 0 and 1"):
-        chosen = nuggets(found.scores, found.labels, group_size=args.group_size, seed=args.seed)
-    write_sets(found.frame.iloc[chosen], args.out, like=args.file)
-    print(f"{len(chosen)} of {len(found.frame)} sets chosen, as many of either class", file=sys.stderr)
+        chosen = nuggets(scored.scores, scored.labels, group_size=args.group_size, seed=args.seed)
+    write_sets(scored.frame.iloc[chosen], args.out, like=args.file)
+    print(f"{len(chosen)} of {len(scored.frame)} sets chosen, as many of either class", file=sys.stderr)
     return 0
 
 
-def _metrics(text: str) -> list[str]:
+def metric_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in METRICS:

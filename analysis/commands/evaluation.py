@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from analysis.commands.options import Subparsers, add_resampling, positive
-from analysis.commands.output import Outcome, print_json
+from analysis.commands.options import Subparsers, add_resampling, finite_number, positive
+from analysis.commands.output import Outcome, options_used, print_json
 from analysis.commands.sets import Scored, add_scored, groups_in, named, names_in, read_scored
-from analysis.diversity.data import CONTEXT, LABEL
 from analysis.diversity.evaluation import con_test, dec_test, subsampled
 from analysis.diversity.ranking import pair_differences, ranking_test
 from analysis.diversity.resampling import Bootstrap
+from analysis.diversity.set_files import CONTEXT, LABEL
 from analysis.estimate import Estimate
 from analysis.tables import InputError
 from common.words import counted
@@ -45,7 +45,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     ranking.add_argument(
         "--midpoint",
-        type=_number,
+        type=finite_number,
         default=0.0,
         help="with --pairs: the score that means no difference, 3 for rnkHDS (default: 0)",
     )
@@ -67,17 +67,17 @@ def _add_test(subparsers: Subparsers, name: str, run: Run, text: str) -> argpars
 
 
 def run_contest(args: argparse.Namespace) -> int:
-    found = read_scored(args)
-    groups, resampled = groups_in(found.frame, args)
+    scored = read_scored(args)
+    groups, resampled = groups_in(scored.frame, args)
     with named(args.file, "write two classes, such as 0 and 1, or use dectest for a parameter"):
-        result = con_test(found.scores, found.labels, plan=_plan(args), groups=groups)
+        result = con_test(scored.scores, scored.labels, plan=_plan(args), groups=groups)
     cut = result.threshold
     side = "at or above" if cut.direction == "above" else "below"
     where = f"high diversity {side} {cut.value:.4g}" if math.isfinite(cut.value) else "calling all sets the same"
     return _show(
         args,
         resampled,
-        {"sets": len(found.scores), "low": result.n_low, "high": result.n_high},
+        {"sets": len(scored.scores), "low": result.n_low, "high": result.n_high},
         {"rho": result.rho, "oca": result.oca},
         {"threshold": cut.value if math.isfinite(cut.value) else None, "direction": cut.direction},
         [f"threshold  {where}", f"sets       {result.n_low} low, {result.n_high} high"],
@@ -85,27 +85,27 @@ def run_contest(args: argparse.Namespace) -> int:
 
 
 def run_dectest(args: argparse.Namespace) -> int:
-    found = read_scored(args)
-    groups, resampled = groups_in(found.frame, args)
-    if args.log10 and (found.labels <= 0).any():
-        row = found.frame.index[found.labels <= 0][0]
+    scored = read_scored(args)
+    groups, resampled = groups_in(scored.frame, args)
+    if args.log10 and (scored.labels <= 0).any():
+        row = scored.frame.index[scored.labels <= 0][0]
         where = f'row {row}, column "{LABEL}"'
         raise InputError(args.file, where, "0 or less has no logarithm", "leave out --log10")
     with named(args.file, "use sets made with different parameters"):
-        result = dec_test(found.scores, found.labels, log10=args.log10, plan=_plan(args), groups=groups)
-        more, lines = _subsamples(args, found)
-    estimates = {"spearman": result.spearman, "pearson": result.pearson, **more}
-    return _show(args, resampled, {"sets": len(found.scores)}, estimates, {}, lines, hidden=tuple(more))
+        result = dec_test(scored.scores, scored.labels, log10=args.log10, plan=_plan(args), groups=groups)
+        subsample_estimates, lines = _subsamples(args, scored)
+    estimates = {"spearman": result.spearman, "pearson": result.pearson, **subsample_estimates}
+    return _show(args, resampled, {"sets": len(scored.scores)}, estimates, {}, lines, hidden=tuple(subsample_estimates))
 
 
 def run_ranking(args: argparse.Namespace) -> int:
-    found = read_scored(args)
-    groups, resampled = (None, "pairs") if args.resample_by is None else groups_in(found.frame, args)
-    scores, labels, left_out = found.scores, found.labels, 0
+    scored = read_scored(args)
+    groups, resampled = (None, "pairs") if args.resample_by is None else groups_in(scored.frame, args)
+    scores, labels, left_out = scored.scores, scored.labels, 0
     if args.pairs:
         scores = scores - args.midpoint
     else:
-        keys = names_in(found.frame, args.by, args.file)
+        keys = names_in(scored.frame, args.by, args.file)
         with named(args.file):
             names, (scores, labels) = pair_differences(keys, scores, labels)
         unequal = labels != 0
@@ -125,13 +125,13 @@ def _plan(args: argparse.Namespace) -> Bootstrap:
     return Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
 
 
-def _subsamples(args: argparse.Namespace, found: Scored) -> tuple[dict[str, Estimate], list[str]]:
+def _subsamples(args: argparse.Namespace, scored: Scored) -> tuple[dict[str, Estimate], list[str]]:
     """Estimates of the mean and the s.d. over subsamples, and a line to print; none without --subsample."""
     if args.subsample is None:
         return {}, []
     spread = subsampled(
-        found.scores,
-        found.labels,
+        scored.scores,
+        scored.labels,
         size=args.subsample,
         repeats=args.repeats,
         seed=args.seed,
@@ -145,8 +145,8 @@ def _subsamples(args: argparse.Namespace, found: Scored) -> tuple[dict[str, Esti
         "subsampled_pearson_sd": Estimate(spread.pearson_sd, n=spread.pearson.n, n_of="sets"),
     }
     parts = (("spearman", spread.spearman, spread.spearman_sd), ("pearson", spread.pearson, spread.pearson_sd))
-    said = ", ".join(f"{name} {mean.value:.3f} ({sd:.3f})" for name, mean, sd in parts)
-    return estimates, [f"{args.repeats} subsamples of {args.subsample}, mean (s.d.): {said}"]
+    summary = ", ".join(f"{name} {mean.value:.3f} ({sd:.3f})" for name, mean, sd in parts)
+    return estimates, [f"{args.repeats} subsamples of {args.subsample}, mean (s.d.): {summary}"]
 
 
 def _show(
@@ -160,9 +160,8 @@ def _show(
     hidden: Sequence[str] = (),
 ) -> int:
     """Print the outcome. ``hidden`` estimates have a separate line."""
-    left_out = ("command", "file", "run", "json", "resample_by")
-    settings = {name: value for name, value in vars(args).items() if name not in left_out} | {"resampled": resampled}
     if args.json:
+        settings = options_used(args, "resample_by") | {"resampled": resampled}
         print_json(Outcome(args.command, args.file, settings, data, estimates, figures))
         return 0
     print(f"{TITLES[args.command]} of {args.metric} in {args.file}")
@@ -176,13 +175,3 @@ def _show(
     for line in lines:
         print(line)
     return 0
-
-
-def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"“{text}” is not a number, such as 3")
-    return number

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import math
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
+from analysis.commands.rows import number_in
 from analysis.estimate import DRAWS, SEED
 
 Subparsers: TypeAlias = Any
@@ -18,21 +20,19 @@ FEWEST_DRAWS = 40
 class Parser(argparse.ArgumentParser):
     """A parser that accepts no abbreviated options. An error is one line, followed by where to find help."""
 
-    def __init__(self, **more: Any) -> None:
-        super().__init__(**{"allow_abbrev": False, **more})
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
 
     def error(self, message: str) -> NoReturn:
-        told = message.removeprefix("argument ")
-        self.exit(2, f"error: {told}\nRun “{self.prog} --help” for the options.\n")
+        text = message.removeprefix("argument ")
+        self.exit(2, f"error: {text}\nRun “{self.prog} --help” for the options.\n")
 
     def refuse_misspelled(self, words: Sequence[str]) -> None:
         """Exit with 2 if a word looks like an option but is not one. Call it before parsing."""
-        unknown = [word for word in words if word.startswith("--") and not self._is_option(word)]
+        names = (*self._option_string_actions, "--")
+        unknown = [word for word in words if word.startswith("--") and word.partition("=")[0] not in names]
         if unknown:
             self.refuse_unknown(unknown)
-
-    def _is_option(self, word: str) -> bool:
-        return word.partition("=")[0] in self._option_string_actions or word == "--"
 
     def refuse_unknown(self, words: Sequence[str]) -> NoReturn:
         """Exit with 2 because of words that are neither options of this parser nor their values."""
@@ -45,10 +45,10 @@ class Parser(argparse.ArgumentParser):
         self.error(f"there is no option {word}; {hint} options are {', '.join(options)}")
 
 
-def add_resampling(parser: argparse.ArgumentParser, *, none: bool = True) -> None:
-    """``--draws``, ``--seed`` and ``--confidence``. ``none`` allows 0 draws, which means no interval."""
-    told = f"bootstrap resamples, {FEWEST_DRAWS} or more{', or 0 for no bootstrap interval' * none} (default: {DRAWS})"
-    parser.add_argument("--draws", type=draws if none else draws_not_none, default=DRAWS, help=told)
+def add_resampling(parser: argparse.ArgumentParser) -> None:
+    """``--draws``, where 0 means no interval, ``--seed`` and ``--confidence``."""
+    explanation = f"bootstrap resamples, {FEWEST_DRAWS} or more, or 0 for no bootstrap interval (default: {DRAWS})"
+    parser.add_argument("--draws", type=draws, default=DRAWS, help=explanation)
     add_seed(parser)
     add_confidence(parser)
 
@@ -73,11 +73,28 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def above_zero(text: str) -> float:
+    number = number_in(text)
+    if number is None or number <= 0:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number above 0")
+    return number
+
+
+def finite_number(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number, such as 3")
+    return number
+
+
 def draws(text: str) -> int:
     number = count(text)
     if 0 < number < FEWEST_DRAWS:
-        told = f"{text} is too few for an interval; give {FEWEST_DRAWS} or more, or 0 for no bootstrap interval"
-        raise argparse.ArgumentTypeError(told)
+        message = f"{text} is too few for an interval; give {FEWEST_DRAWS} or more, or 0 for no bootstrap interval"
+        raise argparse.ArgumentTypeError(message)
     return number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,14 +27,32 @@ class Outcome:
     figures: Mapping[str, Any] = field(default_factory=dict)
 
 
-def print_json(found: Outcome) -> None:
-    """Print the six fields of `Outcome`. Undefined values are null."""
-    whole = {
-        "command": found.command,
-        "file": found.file,
-        "settings": dict(found.settings),
-        "data": dict(found.data),
-        "estimates": {name: estimate.to_dict() for name, estimate in found.estimates.items()},
-        "figures": dict(found.figures),
+def options_used(args: argparse.Namespace, *left_out: str) -> dict[str, Any]:
+    """The options that decide the figures, by name: not the file, nor how they are printed."""
+    ignored = ("command", "file", "run", "json", *left_out)
+    return {name: value for name, value in vars(args).items() if name not in ignored}
+
+
+def without_nan(record: Mapping[Any, Any]) -> dict[str, Any]:
+    """The record in a form that JSON can hold, with records in it: None for NaN."""
+    return {
+        name: without_nan(value)
+        if isinstance(value, dict)
+        else None
+        if isinstance(value, float) and value != value
+        else value
+        for name, value in record.items()
     }
-    print(json.dumps(whole, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def print_json(outcome: Outcome) -> None:
+    """Print the six fields of `Outcome`. Undefined values are null."""
+    record = {
+        "command": outcome.command,
+        "file": outcome.file,
+        "settings": dict(outcome.settings),
+        "data": dict(outcome.data),
+        "estimates": {name: estimate.to_dict() for name, estimate in outcome.estimates.items()},
+        "figures": dict(outcome.figures),
+    }
+    print(json.dumps(record, ensure_ascii=False, indent=2, allow_nan=False))

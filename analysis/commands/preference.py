@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from analysis.commands.agreement import chosen_rows, condition_of, number_in, refuse_empty
-from analysis.commands.options import Subparsers, add_confidence
-from analysis.commands.output import Outcome, print_json
+from analysis.commands.options import Subparsers, above_zero, add_confidence
+from analysis.commands.output import Outcome, options_used, print_json, without_nan
+from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.estimate import Estimate, p_value
 from analysis.inference import Dimensions, holm
 from analysis.preference import (
@@ -31,7 +30,6 @@ from analysis.preference import (
 from analysis.tables import InputError, read_columns, shown
 from common.words import counted
 
-MISSING = ("", "NA", "NaN", "nan")
 NO_WORKER = "default: every task or choice is by another worker"
 NO_ITEM = "default: every rating is of another text, every choice about another item"
 TOGETHER, CHOICES = ("task", "system", "value"), ("first", "second", "choice")
@@ -59,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
     meaning = "column with the context of the rated text; with five or more, intervals are about new contexts"
     parser.add_argument("--context", metavar="COL", help=meaning)
     meaning = "fit strengths with a normal prior of this standard deviation; needed if a system never wins or loses"
-    parser.add_argument("--prior-sd", type=_positive, metavar="SD", help=meaning)
+    parser.add_argument("--prior-sd", type=above_zero, metavar="SD", help=meaning)
     meaning = "only the rows with this value, such as question=quality; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=meaning)
     add_confidence(parser)
@@ -88,22 +86,23 @@ def run(args: argparse.Namespace) -> int:
     scores = system_scores(comparisons, dimensions, level=args.confidence)
     try:
         fit = bradley_terry(comparisons, dimensions=dimensions, prior_sd=args.prior_sd, level=args.confidence)
-        strengths, ranks, why = fit.strengths, fit.ranks, ""
+        strengths, ranks, reason = fit.strengths, fit.ranks, ""
     except ValueError as error:
-        why = f"{error} (--prior-sd 1)"
+        reason = f"{error} (--prior-sd 1)"
         strengths = {name: Estimate(math.nan, note=str(error)) for name in comparisons.systems}
         ranks = {}
     pairs = compared_pairs(comparisons, dimensions, args.confidence)
     if args.json:
-        estimates = {f"score.{name}": each for name, each in scores.estimates.items()}
-        estimates |= {f"strength.{name}": each for name, each in strengths.items()}
-        estimates |= {f"share.{each.first}.{each.second}": each.share for each in pairs}
-        figures: dict[str, Any] = {"pairs": scores.pairs, "outcomes": [outcome_json(each) for each in pairs]}
+        estimates = {f"score.{name}": estimate for name, estimate in scores.estimates.items()}
+        estimates |= {f"strength.{name}": estimate for name, estimate in strengths.items()}
+        estimates |= {f"share.{pair.first}.{pair.second}": pair.share for pair in pairs}
+        records = [{key: value for key, value in asdict(pair).items() if key != "share"} for pair in pairs]
+        figures: dict[str, Any] = {"pairs": scores.pairs, "outcomes": [without_nan(record) for record in records]}
         figures["ranks"] = {name: {"rank": r, "from": low, "to": high} for name, (r, low, high) in ranks.items()}
-        print_json(Outcome("preference", args.file, settings(args), data, estimates, figures))
+        print_json(Outcome("preference", args.file, options_used(args), data, estimates, figures))
         return 0
-    things = ", ".join(counted(data[name], name[:-1]) for name in ("comparisons", "systems"))
-    print(f"{args.file}: {things}")
+    counts_in_words = ", ".join(counted(data[name], name[:-1]) for name in ("comparisons", "systems"))
+    print(f"{args.file}: {counts_in_words}")
     if data["missing"]:
         print(f"{counted(data['missing'], 'row')} without a value, left out")
     print(f"Intervals and p: {clusters_in_words(dimensions)}")
@@ -111,8 +110,8 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, option) is None:
             print(f"  without --{option}, {default.removeprefix('default: ')}: if not, they are too sure")
     print_systems(comparisons, scores.estimates, strengths, ranks)
-    if why:
-        print(f"\nNo strengths: {why}")
+    if reason:
+        print(f"\nNo strengths: {reason}")
     print_pairs(pairs)
     return 0
 
@@ -121,21 +120,16 @@ def compared_pairs(comparisons: Comparisons, dimensions: Dimensions, level: floa
     """All pairs of systems that met, in the order of their names."""
     pairs = []
     for first, second, wins, ties, losses, _ in outcome_table(comparisons).to_numpy().tolist():
-        one, two = comparisons.systems.index(first), comparisons.systems.index(second)
-        as_named = (comparisons.first == one) & (comparisons.second == two)
-        turned = (comparisons.first == two) & (comparisons.second == one)
-        rows = np.nonzero(as_named | turned)[0]
-        outcome = np.where(turned, -comparisons.outcome, comparisons.outcome)[rows]
-        found = preference(outcome, dimensions.chosen(rows), level=level)
+        first_code, second_code = comparisons.systems.index(first), comparisons.systems.index(second)
+        as_named = (comparisons.first == first_code) & (comparisons.second == second_code)
+        reversed_order = (comparisons.first == second_code) & (comparisons.second == first_code)
+        rows = np.nonzero(as_named | reversed_order)[0]
+        outcome = np.where(reversed_order, -comparisons.outcome, comparisons.outcome)[rows]
+        test = preference(outcome, dimensions.chosen(rows), level=level)
         binomial = binomial_test(Choices(wins, ties, losses))
-        pairs.append(Pair(first, second, wins, ties, losses, found.share, found.p, found.p, binomial))
-    corrected = holm([each.p for each in pairs]).tolist()
-    return [replace(each, p_corrected=p) for each, p in zip(pairs, corrected, strict=True)]
-
-
-def outcome_json(pair: Pair) -> dict[str, Any]:
-    numbers = {key: value for key, value in asdict(pair).items() if key != "share"}
-    return {key: None if value != value else value for key, value in numbers.items()}
+        pairs.append(Pair(first, second, wins, ties, losses, test.share, test.p, test.p, binomial))
+    corrected = holm([pair.p for pair in pairs]).tolist()
+    return [replace(pair, p_corrected=p) for pair, p in zip(pairs, corrected, strict=True)]
 
 
 def clusters_in_words(dimensions: Dimensions) -> str:
@@ -143,13 +137,13 @@ def clusters_in_words(dimensions: Dimensions) -> str:
     return f"about new {' and '.join(dimensions.codes)} ({', '.join(counts)})"
 
 
-def settings(args: argparse.Namespace) -> dict[str, Any]:
-    return {name: value for name, value in vars(args).items() if name not in ("run", "json", "command", "file")}
-
-
 def read_comparisons(args: argparse.Namespace) -> tuple[Comparisons, Dimensions, dict[str, int]]:
     """The comparisons in the file, how they belong together, and counts of what entered. InputError: anything wrong."""
-    columns = _columns(args)
+    together, choices = ([getattr(args, name) for name in names] for names in (TOGETHER, CHOICES))
+    if all(together) == all(choices) or (any(together) and any(choices)):
+        forms = "--task, --system and --value, or --first, --second and --choice"
+        raise InputError(args.file, "options", "it is not clear what the rows are", f"give {forms}")
+    columns = together if all(together) else choices
     conditions = [condition_of(text) for text in args.where]
     extra = [column for column in (args.worker, args.item, args.context) if column]
     frame = read_columns(args.file, [*columns, *extra, *(column for column, _ in conditions)])
@@ -157,9 +151,10 @@ def read_comparisons(args: argparse.Namespace) -> tuple[Comparisons, Dimensions,
     for column in (*columns[:2], *extra):
         refuse_empty(frame[column], args.file)
     values = numbers(frame[columns[2]], args.file)
-    one, two = (frame[column].astype(str).to_numpy() for column in columns[:2])
+    first_column, second_column = (frame[column].astype(str).to_numpy() for column in columns[:2])
     try:
-        found = (comparisons_from_ratings if args.task else comparisons_from_choices)(one, two, values)
+        compare = comparisons_from_ratings if args.task else comparisons_from_choices
+        comparisons = compare(first_column, second_column, values)
     except ValueError as error:
         raise InputError(args.file, f"columns {', '.join(map(shown, columns))}", str(error)) from error
     rows = np.arange(len(frame))
@@ -168,44 +163,20 @@ def read_comparisons(args: argparse.Namespace) -> tuple[Comparisons, Dimensions,
         for column in (args.worker, args.item, args.context)
     )
     dimensions = comparison_dimensions(
-        found,
-        workers=workers if workers is not None else (one if args.task else rows),
+        comparisons,
+        workers=workers if workers is not None else (first_column if args.task else rows),
         texts=items if items is not None else rows,
         contexts=contexts,
     )
     data = {
         "rows": len(frame),
         "missing": int(np.isnan(values).sum()),
-        "comparisons": len(found),
-        "systems": len(found.systems),
+        "comparisons": len(comparisons),
+        "systems": len(comparisons.systems),
         **{name: len(np.unique(codes)) for name, codes in dimensions.codes.items()},
-        "same_system": found.same_system,
+        "same_system": comparisons.same_system,
     }
-    return found, dimensions, data
-
-
-def _columns(args: argparse.Namespace) -> list[str]:
-    """The three columns of either form, all of one and none of the other."""
-    together, choices = ([getattr(args, name) for name in names] for names in (TOGETHER, CHOICES))
-    if all(together) and not any(choices):
-        return together
-    if all(choices) and not any(together):
-        return choices
-    forms = "--task, --system and --value, or --first, --second and --choice"
-    raise InputError(args.file, "options", "it is not clear what the rows are", f"give {forms}")
-
-
-def numbers(cells: pd.Series, path: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The numbers of a column, NaN where a value is missing. InputError: a cell with anything else."""
-    found = []
-    for text in cells.cat.categories:
-        number = math.nan if text in MISSING else number_in(text)
-        if number is None and (cells == text).any():
-            row = cells.index[int((cells == text).to_numpy().argmax())]
-            what = f"{shown(text)} is not a number"
-            raise InputError(path, f'row {row}, column "{cells.name}"', what, "write a plain number")
-        found.append(math.nan if number is None else number)
-    return np.array([*found, math.nan])[cells.cat.codes.to_numpy()]
+    return comparisons, dimensions, data
 
 
 def print_systems(
@@ -225,20 +196,13 @@ def print_systems(
 
 def print_pairs(pairs: list[Pair]) -> None:
     """All pairs of systems: outcomes, the share of wins with its test, and the paper's test."""
-    width = max(len(f"{each.first} – {each.second}") for each in pairs)
+    width = max(len(f"{pair.first} – {pair.second}") for pair in pairs)
     heads = f"{'wins':>7}  {'ties':>7}  {'losses':>7}  {'share of wins':<23}  {'p':>8}  {'p, Holm':>8}"
     print(f"\n{'pair':{width}}  {heads}  paper’s test: p (binomial, ties dropped)")
-    for each in pairs:
-        counts = f"{each.wins:>7,}  {each.ties:>7,}  {each.losses:>7,}"
-        p = f"{p_value(each.p):>8}  {p_value(each.p_corrected):>8}  {p_value(each.p_binomial)}"
-        print(f"{f'{each.first} – {each.second}':{width}}  {counts}  {each.share!s:<23}  {p}")
-    for note in dict.fromkeys(each.share.note for each in pairs if each.share.note):
+    for pair in pairs:
+        counts = f"{pair.wins:>7,}  {pair.ties:>7,}  {pair.losses:>7,}"
+        p = f"{p_value(pair.p):>8}  {p_value(pair.p_corrected):>8}  {p_value(pair.p_binomial)}"
+        print(f"{f'{pair.first} – {pair.second}':{width}}  {counts}  {pair.share!s:<23}  {p}")
+    for note in dict.fromkeys(pair.share.note for pair in pairs if pair.share.note):
         print(f"No interval: {note}")
     print("The binomial test takes all choices as independent, and is too sure if items or workers differ.")
-
-
-def _positive(text: str) -> float:
-    number = number_in(text)
-    if number is None or number <= 0:
-        raise argparse.ArgumentTypeError(f"“{text}” is not a number above 0")
-    return number

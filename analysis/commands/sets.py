@@ -15,9 +15,9 @@ from tqdm import tqdm
 from analysis.commands.options import add_seed
 from analysis.diversity.association import Floats
 from analysis.diversity.checks import LabelError
-from analysis.diversity.data import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.resampling import context_groups
+from analysis.diversity.set_files import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
 from analysis.tables import InputError, require_columns
 
 FORMATS = "a CSV, TSV or JSONL file"
@@ -68,8 +68,8 @@ def read_scored(args: argparse.Namespace) -> Scored:
     if args.metric in METRICS:
         return Scored(frame, computed(frame, args.file, args.metric), labels)
     columns = [name for name in frame.columns if name.startswith("metric_")]
-    known = f"use one of {', '.join([*METRICS, *columns])}"
-    raise InputError(args.file, f'--metric "{args.metric}"', "there is no such column and no such metric", known)
+    fix = f"use one of {', '.join([*METRICS, *columns])}"
+    raise InputError(args.file, f'--metric "{args.metric}"', "there is no such column and no such metric", fix)
 
 
 def one_label(frame: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:

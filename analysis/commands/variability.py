@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.commands.options import Subparsers, add_confidence, add_seed, positive
-from analysis.commands.output import Outcome, print_json
+from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
 from analysis.similarity.embedding import MINILM, NoEmbedder, load_embedder
@@ -112,22 +112,22 @@ def run(args: argparse.Namespace) -> int:
     except NoTagger as error:
         raise InputError("--tagger", shown(args.tagger), str(error)) from error
     vectors, missing = semantic(args, order, productions)
-    found = list(matrices(productions, tagger=tagger, vectors=vectors))
-    table = fit_table(found, seed=args.seed)
+    context_matrices = list(matrices(productions, tagger=tagger, vectors=vectors))
+    table = fit_table(context_matrices, seed=args.seed)
     views = corpus_view(table, level=args.confidence)
-    writers = within_and_between(found, level=args.confidence) if args.writer else {}
+    writers = within_and_between(context_matrices, level=args.confidence) if args.writer else {}
     if args.out:
         write_table(args.out, table)
     data = {
         "contexts": len(productions),
         "texts": len(order),
-        "by_people": sum(len(each.human) for each in productions),
-        "decoders": sorted({name for each in productions for name in each.models}),
+        "by_people": sum(len(context.human) for context in productions),
+        "decoders": sorted({name for context in productions for name in context.models}),
     }
     if args.json:
-        print_json(
-            Outcome("variability", args.file, settings(args), data, estimates(views, writers), figures(args, table))
-        )
+        settings = options_used(args, "out") | {"clusters": "contexts"}
+        outcome = Outcome("variability", args.file, settings, data, estimates(views, writers), figures(args, table))
+        print_json(outcome)
     else:
         print_tables(args, data, table, views, writers)
         if missing:
@@ -162,11 +162,6 @@ def semantic(
     return vectors, ""
 
 
-def settings(args: argparse.Namespace) -> dict[str, Any]:
-    left_out = ("command", "file", "run", "json", "out")
-    return {name: value for name, value in vars(args).items() if name not in left_out} | {"clusters": "contexts"}
-
-
 # --- reading: the contexts, and where each of their texts is in the file ---
 
 
@@ -180,17 +175,17 @@ def read_lists(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
             "--writer", shown(args.writer), "lists of texts have no writers", "leave out --writer or --human"
         )
     models = dict(model_field(text) for text in args.model)
-    column, found, count = args.context or "id", [], 0
+    column, productions, count = args.context or "id", [], 0
     for line, row in read_objects(args.file).items():
         if column not in row:
             fix = "name the field that identifies the context with --context"
             raise InputError(args.file, f'line {line}, field "{column}"', "there is no such field", fix)
         human = texts_in(args.file, line, row, args.human)
-        by = {name: texts_in(args.file, line, row, field) for name, field in models.items()}
-        found.append(Productions(str(row[column]), human, (), by))
-        count += len(found[-1].texts)
-    refuse_repeats(args.file, [each.context for each in found])
-    return list(range(count)), found
+        by_decoder = {name: texts_in(args.file, line, row, field) for name, field in models.items()}
+        productions.append(Productions(str(row[column]), human, (), by_decoder))
+        count += len(productions[-1].texts)
+    refuse_repeats(args.file, [context.context for context in productions])
+    return list(range(count)), productions
 
 
 def model_field(text: str) -> tuple[str, str]:
@@ -202,18 +197,18 @@ def model_field(text: str) -> tuple[str, str]:
 
 def texts_in(path: str, line: int, row: Mapping[str, Any], field: str) -> list[str]:
     texts = row.get(field)
-    if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         what = "there is no such field" if field not in row else "this is not a list of texts"
         raise InputError(path, f'line {line}, field "{field}"', what, 'write ["one text", "another", …]')
     return texts
 
 
 def refuse_repeats(path: str, names: Sequence[str]) -> None:
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for line, name in enumerate(names, start=1):
-        if name in seen:
+        if name in earlier:
             raise InputError(path, f"context {line}", f"{shown(name)} appears twice", "give each context its own id")
-        seen.add(name)
+        earlier.add(name)
 
 
 def read_rows(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
@@ -228,26 +223,26 @@ def read_rows(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
         raise InputError(
             "--model", shown(args.model[0]), "decoders are in the column --source", "use it with --human only"
         )
-    frame = frame.fillna("").assign(place=range(len(frame)))
+    frame = frame.fillna("").assign(position=range(len(frame)))
     for name in (column, args.source):
         empty = frame.index[frame[name] == ""]
         if len(empty):
             raise InputError(args.file, f'row {empty[0]}, column "{name}"', "the cell is empty", "fill it in")
-    order, found = [], []
+    order, productions = [], []
     for context, rows in frame.groupby(column, sort=False):
-        mine = rows[rows[args.source] == args.people]
-        others = {
+        by_people = rows[rows[args.source] == args.people]
+        by_decoder = {
             str(name): part for name, part in rows[rows[args.source] != args.people].groupby(args.source, sort=False)
         }
-        writers = mine[args.writer].tolist() if args.writer else ()
-        models = {name: part[args.text].tolist() for name, part in others.items()}
-        found.append(Productions(str(context), mine[args.text].tolist(), writers, models))
-        order += [place for part in (mine, *others.values()) for place in part["place"]]
-    if not any(each.human for each in found):
-        there = ", ".join(shown(str(name)) for name in frame[args.source].unique()[:10])
-        fix = f"there are {there}; name the one for people with --people"
+        writers = by_people[args.writer].tolist() if args.writer else ()
+        models = {name: part[args.text].tolist() for name, part in by_decoder.items()}
+        productions.append(Productions(str(context), by_people[args.text].tolist(), writers, models))
+        order += [position for part in (by_people, *by_decoder.values()) for position in part["position"]]
+    if not any(texts.human for texts in productions):
+        existing = ", ".join(shown(str(name)) for name in frame[args.source].unique()[:10])
+        fix = f"there are {existing}; name the one for people with --people"
         raise InputError(args.file, f'column "{args.source}"', f"no row has {shown(args.people)}", fix)
-    return order, found
+    return order, productions
 
 
 def read_embeddings(path: str, order: Sequence[int]) -> Floats:
@@ -279,8 +274,9 @@ def write_table(path: str, table: pd.DataFrame) -> None:
 
 def estimates(views: Views, writers: Mapping[str, Mapping[str, Estimate]]) -> dict[str, Estimate]:
     """Flat names: people.lexical-1.mu_human, top_p.lexical-1.w1_cross, writers.lexical-1.within."""
-    named = {f"{decoder}.{kind}.{name}": each for (decoder, kind), ones in views.items() for name, each in ones.items()}
-    return named | {f"writers.{kind}.{name}": each for kind, ones in writers.items() for name, each in ones.items()}
+    groups = {f"{decoder}.{kind}": by_name for (decoder, kind), by_name in views.items()}
+    groups |= {f"writers.{kind}": by_name for kind, by_name in writers.items()}
+    return {f"{group}.{name}": estimate for group, by_name in groups.items() for name, estimate in by_name.items()}
 
 
 def decoders_in(table: pd.DataFrame) -> list[str]:
@@ -289,21 +285,14 @@ def decoders_in(table: pd.DataFrame) -> list[str]:
 
 def figures(args: argparse.Namespace, table: pd.DataFrame) -> dict[str, Any]:
     """The contexts with the worst fit by decoder and kind."""
-    kinds = list(dict.fromkeys(table["kind"]))
-    return {
-        "worst": {
-            decoder: {kind: records(worst_fit(table, decoder=decoder, kind=kind, most=args.worst)) for kind in kinds}
-            for decoder in decoders_in(table)
-        }
-    }
-
-
-def records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     names = ["context", "mu_human", "mu_model", "mu_cross", "w1_model", "w1_cross"]
-    return [
-        {str(name): None if isinstance(value, float) and np.isnan(value) else value for name, value in row.items()}
-        for row in rows[names].to_dict("records")
-    ]
+    worst: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for decoder in decoders_in(table):
+        worst[decoder] = {}
+        for kind in dict.fromkeys(table["kind"]):
+            rows = worst_fit(table, decoder=decoder, kind=kind, most=args.worst)[names]
+            worst[decoder][kind] = [without_nan(row) for row in rows.to_dict("records")]
+    return {"worst": worst}
 
 
 def print_tables(
@@ -313,26 +302,26 @@ def print_tables(
     views: Views,
     writers: Mapping[str, Mapping[str, Estimate]],
 ) -> None:
-    named = f", decoders {', '.join(data['decoders'])}" if data["decoders"] else ""
+    decoders = f", decoders {', '.join(data['decoders'])}" if data["decoders"] else ""
     texts = f"{counted(data['texts'], 'text')} ({data['by_people']:,} by people)"
-    print(f"{args.file}: {counted(data['contexts'], 'context')}, {texts}{named}")
+    print(f"{args.file}: {counted(data['contexts'], 'context')}, {texts}{decoders}")
     print("\nMean distance of two texts by people, over contexts")
-    for (decoder, kind), found in views.items():
+    for (decoder, kind), means in views.items():
         if decoder == PEOPLE:
-            print(f"  {kind:<12} {found['mu_human']}  n = {counted(found['mu_human'].n, 'context')}")
+            print(f"  {kind:<12} {means['mu_human']}  n = {counted(means['mu_human'].n, 'context')}")
     for decoder in decoders_in(table):
         print(f"\n{decoder}: μM − μH, μC − μH, W1(M, H), W1(C, H)")
         for kind in dict.fromkeys(table["kind"]):
             if (decoder, kind) in views:
-                shown_ = "  ".join(str(each) for each in views[decoder, kind].values())
-                print(f"  {kind:<12} {shown_}")
+                cells = "  ".join(str(estimate) for estimate in views[decoder, kind].values())
+                print(f"  {kind:<12} {cells}")
         if decoder != CONTROL:
             rows = worst_fit(table, decoder=decoder, kind="lexical-1", most=args.worst)
-            told = ", ".join(
+            worst = ", ".join(
                 f"{name} ({value:.3f})" for name, value in zip(rows["context"], rows["w1_cross"], strict=True)
             )
-            print(f"  worst contexts on lexical-1, by W1(C, H): {told}")
+            print(f"  worst contexts on lexical-1, by W1(C, H): {worst}")
     if writers:
         print("\nWithin writers, between writers, difference")
-    for kind, found in writers.items():
-        print(f"  {kind:<12} {found['within']}  {found['between']}  {found['difference']}")
+    for kind, means in writers.items():
+        print(f"  {kind:<12} {means['within']}  {means['between']}  {means['difference']}")

@@ -14,14 +14,15 @@ from typing import Any
 import pandas as pd
 
 from analysis.commands.options import Subparsers, add_confidence
-from analysis.commands.output import Outcome, print_json
+from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import Estimate, p_equals
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
 from analysis.tables import InputError, read_texts, require_columns, shown
 from analysis.tagging import HANTA, NoTagger, load_tagger
-from analysis.writing.lines import LINE_COLUMNS
+from analysis.writing.story_lines import LINE_COLUMNS
+from analysis.writing.story_texts import read_concreteness
 from analysis.writing.summary import (
     ALL_ROUNDS,
     CONCRETE,
@@ -36,7 +37,6 @@ from analysis.writing.summary import (
     mean_texts,
     story_table,
 )
-from analysis.writing.texts import read_concreteness
 from common.csv_files import CsvWriter
 from common.words import counted
 
@@ -46,7 +46,7 @@ YES_NO = {"true": True, "false": False, "": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Results:
     """Everything that the command prints."""
 
     choices: list[Compared]
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError("--tagger", shown(args.tagger), str(error)) from error
     edits = edit_table(lines)
     stories = story_table(lines, ratings=ratings, tagger=tagger)
-    found = Found(
+    results = Results(
         compared_choices(lines, level=level),
         edits,
         mean_edits(edits, level=level),
@@ -115,15 +115,11 @@ def run(args: argparse.Namespace) -> int:
         "accepted": len(edits),
     }
     if args.json:
-        print_json(Outcome("writing", args.file, settings(args), data, estimates(found), figures(found)))
+        settings = options_used(args, "out") | {"clusters": "writers"}
+        print_json(Outcome("writing", args.file, settings, data, estimates(results), figures(results)))
     else:
-        print_tables(args, data, found)
+        print_tables(args, data, results)
     return 0
-
-
-def settings(args: argparse.Namespace) -> dict[str, Any]:
-    left_out = ("command", "file", "run", "json", "out")
-    return {name: value for name, value in vars(args).items() if name not in left_out} | {"clusters": "writers"}
 
 
 # --- reading ---
@@ -153,17 +149,19 @@ def table_of_lines(path: str) -> pd.DataFrame:
     require_columns(list(frame.columns), path, *COLUMNS)
     frame = frame.fillna("")
     if "included" in frame.columns:
-        frame = frame[[truth(path, frame, row, "included") or not frame["included"][row] for row in frame.index]]
+        frame = frame[
+            [true_or_false(path, frame, row, "included") or not frame["included"][row] for row in frame.index]
+        ]
     if frame.empty:
         raise InputError(path, "", "every row is excluded", "export a study with included submissions")
     columns = {
         "story": frame["story"].astype(str),
         "writer": frame["worker"].astype(str),
-        "turn": [whole(path, frame, row, "turn") for row in frame.index],
-        "round": [whole(path, frame, row, "round") for row in frame.index],
+        "turn": [whole_number(path, frame, row, "turn") for row in frame.index],
+        "round": [whole_number(path, frame, row, "round") for row in frame.index],
         "author": frame["author"],
         "text": frame["text"],
-        "chosen": [truth(path, frame, row, "chosen") for row in frame.index],
+        "chosen": [true_or_false(path, frame, row, "chosen") for row in frame.index],
         "submitted": frame["submitted"],
     }
     lines = pd.DataFrame(columns, columns=list(LINE_COLUMNS))
@@ -173,14 +171,14 @@ def table_of_lines(path: str) -> pd.DataFrame:
     return lines
 
 
-def whole(path: str, frame: pd.DataFrame, row: int, column: str) -> int:
+def whole_number(path: str, frame: pd.DataFrame, row: int, column: str) -> int:
     cell = str(frame[column][row])
     if not cell.isdecimal():
         raise InputError(path, f'row {row}, column "{column}"', f"{shown(cell)} is not a whole number", "count from 1")
     return int(cell)
 
 
-def truth(path: str, frame: pd.DataFrame, row: int, column: str) -> bool:
+def true_or_false(path: str, frame: pd.DataFrame, row: int, column: str) -> bool:
     cell = str(frame[column][row]).lower()
     if cell not in YES_NO:
         raise InputError(
@@ -200,98 +198,86 @@ def write_edits(path: str, edits: pd.DataFrame) -> None:
         writer.writerows(edits[columns].itertuples(index=False, name=None))
 
 
-def estimates(found: Found) -> dict[str, Estimate]:
+def estimates(results: Results) -> dict[str, Estimate]:
     """Flat names: choice.A.B.share, edits.A.levenshtein (round: edits.A.1.levenshtein), texts.A.distinct_1."""
-    named: dict[str, Estimate] = {}
-    for each in found.choices:
-        start = f"choice.{each.first}.{each.second}"
-        named |= {
-            f"{start}.share": each.share,
-            f"{start}.share_by_writer": each.share_by_writer,
-            f"{start}.typical_writer": each.mixed.share,
+    flat: dict[str, Estimate] = {}
+    for compared in results.choices:
+        start = f"choice.{compared.first}.{compared.second}"
+        flat |= {
+            f"{start}.share": compared.share,
+            f"{start}.share_by_writer": compared.share_by_writer,
+            f"{start}.typical_writer": compared.mixed.share,
         }
-        named |= {f"{start}.round_{one.round}": one.share for one in each.rounds}
-    for (name, place), means in found.edit_means.items():
-        start = f"edits.{name}" if place == ALL_ROUNDS else f"edits.{name}.round_{place}"
-        named |= {f"{start}.{measure}": mean for measure, mean in means.items()}
-    for name, means in found.text_means.items():
-        named |= {f"texts.{name}.{measure}": mean for measure, mean in means.items()}
-    return named
+        flat |= {f"{start}.round_{by_round.round}": by_round.share for by_round in compared.rounds}
+    for (name, round_number), means in results.edit_means.items():
+        start = f"edits.{name}" if round_number == ALL_ROUNDS else f"edits.{name}.round_{round_number}"
+        flat |= {f"{start}.{measure}": mean for measure, mean in means.items()}
+    for name, means in results.text_means.items():
+        flat |= {f"texts.{name}.{measure}": mean for measure, mean in means.items()}
+    return flat
 
 
-def figures(found: Found) -> dict[str, Any]:
+def figures(results: Results) -> dict[str, Any]:
     tests = [
-        {"first": each.first, "second": each.second}
-        | asdict(each.tests)
+        {"first": compared.first, "second": compared.second}
+        | asdict(compared.tests)
         | {
-            "by_writer": each.p_by_writer,
-            "mixed_logit": each.mixed.p,
-            "log_odds": each.mixed.log_odds,
-            "spread": each.mixed.spread,
+            "by_writer": compared.p_by_writer,
+            "mixed_logit": compared.mixed.p,
+            "log_odds": compared.mixed.log_odds,
+            "spread": compared.mixed.spread,
         }
-        for each in found.choices
+        for compared in results.choices
     ]
     return {
-        "tests": [without_nan(each) for each in tests],
-        "edit_differences": [without_nan(asdict(each)) for each in found.shifts],
+        "tests": [without_nan(test) for test in tests],
+        "edit_differences": [without_nan(asdict(shift)) for shift in results.shifts],
     }
 
 
-def without_nan(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The record in a form that JSON can hold, with records in it."""
-    return {
-        name: without_nan(value)
-        if isinstance(value, dict)
-        else None
-        if isinstance(value, float) and value != value
-        else value
-        for name, value in record.items()
-    }
-
-
-def print_tables(args: argparse.Namespace, data: Mapping[str, int], found: Found) -> None:
+def print_tables(args: argparse.Namespace, data: Mapping[str, int], results: Results) -> None:
     stories, writers = counted(data["stories"], "story", "stories"), counted(data["writers"], "writer")
     suggestions = f"{counted(data['suggestions'], 'suggestion')}, {data['accepted']:,} accepted"
     print(f"{args.file}: {stories} by {writers}, {suggestions}")
-    for each in found.choices:
-        print_choice(each)
-    if found.edit_means:
+    for compared in results.choices:
+        print_choice(compared)
+    if results.edit_means:
         print("\nEdits of accepted suggestions (mean over suggestions, interval over writers)")
-    for (name, place), means in found.edit_means.items():
-        where = name if place == ALL_ROUNDS else f"  round {place}"
+    for (name, round_number), means in results.edit_means.items():
+        where = name if round_number == ALL_ROUNDS else f"  round {round_number}"
         print_row(where, means, EDITS)
-    for edit in found.shifts:
+    for edit in results.shifts:
         print(
             f"{EDITS[edit.measure]}: {edit.first} − {edit.second}, {edit.difference}, p {p_equals(edit.p)} over "
             f"writers, {p_equals(edit.p_corrected)} with Holm’s correction; the paper’s test, Mann–Whitney "
             f"U = {edit.shift.u:g}, p {p_equals(edit.shift.p)}"
         )
-    if found.text_means:
+    if results.text_means:
         print("\nTexts (mean over stories, interval over writers)")
-    for name, means in found.text_means.items():
+    for name, means in results.text_means.items():
         print_row(name, means, TEXTS | CONCRETE)
 
 
-def print_choice(found: Compared) -> None:
-    tests = found.tests
-    print(f"\nChoices for {found.first}, not {found.second}: {tests.wins:,} of {tests.n:,}")
-    rows = [("over writers", found.share_by_writer), ("typical writer (mixed logit)", found.mixed.share)]
-    rows += [(f"round {each.round}, over writers", each.share) for each in found.rounds]
-    rows += [("all choices (Wilson, the paper’s)", found.share)]
+def print_choice(compared: Compared) -> None:
+    tests = compared.tests
+    print(f"\nChoices for {compared.first}, not {compared.second}: {tests.wins:,} of {tests.n:,}")
+    rows = [("over writers", compared.share_by_writer), ("typical writer (mixed logit)", compared.mixed.share)]
+    rows += [(f"round {by_round.round}, over writers", by_round.share) for by_round in compared.rounds]
+    rows += [("all choices (Wilson, the paper’s)", compared.share)]
     for title, share in rows:
-        print(f"  {title:<33} {share}  n = {counted(share.n, share.n_of.removesuffix('s'))}{of(share)}")
-    print(f"  over writers: p {p_equals(found.p_by_writer)} two-sided")
-    if math.isnan(found.mixed.p):
-        print(f"  mixed logit: not defined ({found.mixed.share.note})")
+        print(f"  {title:<33} {share}  n = {counted(share.n, share.n_of.removesuffix('s'))}{basis_of(share)}")
+    print(f"  over writers: p {p_equals(compared.p_by_writer)} two-sided")
+    if math.isnan(compared.mixed.p):
+        print(f"  mixed logit: not defined ({compared.mixed.share.note})")
     else:
-        print(f"  mixed logit: p {p_equals(found.mixed.p)} two-sided")
+        print(f"  mixed logit: p {p_equals(compared.mixed.p)} two-sided")
     print(
         f"  exact binomial test, the paper’s: p {p_equals(tests.two_sided)} two-sided, "
         f"{p_equals(tests.one_sided)} one-sided; too sure if writers differ"
     )
 
 
-def of(estimate: Estimate) -> str:
+def basis_of(estimate: Estimate) -> str:
     """What the interval rests on, or why there is none."""
     return f" ({estimate.note or estimate.method})" if estimate.note or estimate.method else ""
 

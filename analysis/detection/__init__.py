@@ -14,8 +14,7 @@ from analysis.detection.judgements import (
     score_counts,
     worker_scores,
 )
-from analysis.detection.signal import ForcedChoice, Sensitivity, forced_choice, sensitivity
-from analysis.detection.significance import (
+from analysis.detection.published_tests import (
     Anova,
     MeanTest,
     TukeyPair,
@@ -24,6 +23,7 @@ from analysis.detection.significance import (
     mean_difference,
     tukey,
 )
+from analysis.detection.signal import ForcedChoice, Sensitivity, forced_choice, sensitivity
 
 __all__ = [
     "AgainstChance",

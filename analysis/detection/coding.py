@@ -37,10 +37,9 @@ def label_agreement(
     """For every label, in order of first appearance: its share of all decisions, Krippendorff's α (nominal), Cohen's κ
     (averaged over pairs of coders) and percent agreement.
 
-    All arrays are (N,). ``chosen`` is 1 or 0; NaN is left out. Intervals are about new comments, coded by
-    these coders. What cannot be estimated (one
-    coder, a label that nobody gave) is NaN with a note. ValueError: lengths differ; another value; a decision made
-    twice.
+    All arrays are (N,). ``chosen`` is 1 or 0; NaN is left out. Intervals are about new comments, coded by these coders.
+    What cannot be estimated (one coder, a label that nobody gave) is NaN with a note. ValueError: lengths differ;
+    another value; a decision made twice.
     """
     frame = pd.DataFrame(
         {
@@ -54,23 +53,36 @@ def label_agreement(
         raise ValueError("a label is given (1) or not (0); there is another value")
     if frame.duplicated(["comment", "coder", "label"]).any():
         raise ValueError("a coder decided twice on one label of one comment; keep one of the two")
-    return [_coded(str(label), rows, level) for label, rows in frame.groupby("label", sort=False)]
+    coefficients: tuple[Callable[..., Estimate], ...] = (krippendorff_alpha, mean_cohen_kappa, percent_agreement)
+    coded = []
+    for label, rows in frame.groupby("label", sort=False):
+        arrays = [rows[name].to_numpy() for name in ("comment", "coder", "chosen")]
+        ratings = ratings_from_arrays(*arrays, categories=[0.0, 1.0])
+        agreement = []
+        for coefficient in coefficients:
+            try:
+                agreement.append(coefficient(ratings, raters="these", confidence=level))
+            except ValueError as error:
+                note = str(error)
+                agreement.append(Estimate(math.nan, n=len(ratings.units), n_of="comments", level=level, note=note))
+        coded.append(Coded(str(label), int(rows["chosen"].sum()), _share(rows, level), *agreement))
+    return coded
 
 
-def final_labels(given: pd.DataFrame, adjudicated: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+def final_labels(by_coders: pd.DataFrame, adjudicated: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """The final decision on every label of every comment, and how many comments still differ between coders.
 
-    ``given``: rows (comment, coder, label, chosen), ``adjudicated``: rows (comment, label, chosen), with ``chosen`` 1
-    or 0. Returns rows (comment, label, chosen). A comment that people have settled has their decisions. Else, a
+    ``by_coders``: rows (comment, coder, label, chosen), ``adjudicated``: rows (comment, label, chosen), with ``chosen``
+    1 or 0. Returns rows (comment, label, chosen). A comment that people have settled has their decisions. Else, a
     label is final if any coder gave it: where all coders agree, these are the labels that all gave.
     """
-    settled = adjudicated[adjudicated["comment"].isin(set(given["comment"]))]
-    left = given[~given["comment"].isin(set(settled["comment"]))]
-    by_label = left.groupby(["comment", "label"], sort=False)["chosen"]
+    settled = adjudicated[adjudicated["comment"].isin(set(by_coders["comment"]))]
+    unsettled = by_coders[~by_coders["comment"].isin(set(settled["comment"]))]
+    by_label = unsettled.groupby(["comment", "label"], sort=False)["chosen"]
     differ = by_label.nunique() > 1
     any_coder = by_label.max().reset_index()
     final = pd.concat([settled[["comment", "label", "chosen"]], any_coder], ignore_index=True)
-    return final, int(differ[differ].reset_index()["comment"].nunique()) if len(left) else 0
+    return final, int(differ[differ].reset_index()["comment"].nunique()) if len(unsettled) else 0
 
 
 def in_categories(decisions: pd.DataFrame, categories: Mapping[str, Collection[str]]) -> pd.DataFrame:
@@ -79,12 +91,15 @@ def in_categories(decisions: pd.DataFrame, categories: Mapping[str, Collection[s
     ``decisions`` has the columns ``label`` and ``chosen`` (1 or 0) and others, such as ``comment`` and ``coder``, which
     stay. Labels in no category are left out. A label in two categories counts in both.
     """
-    others = [name for name in decisions.columns if name not in ("label", "chosen")]
-    found = [
-        decisions[decisions["label"].isin(list(labels))].groupby(others, sort=False)["chosen"].max().reset_index()
+    other_columns = [name for name in decisions.columns if name not in ("label", "chosen")]
+    rows_by_category = [
+        decisions[decisions["label"].isin(list(labels))]
+        .groupby(other_columns, sort=False)["chosen"]
+        .max()
+        .reset_index()
         for labels in categories.values()
     ]
-    frames = [frame.assign(label=name) for name, frame in zip(categories, found, strict=True)]
+    frames = [frame.assign(label=name) for name, frame in zip(categories, rows_by_category, strict=True)]
     return pd.concat(frames, ignore_index=True) if frames else decisions.iloc[:0]
 
 
@@ -110,13 +125,13 @@ def adjudicated_shares(
         }
     )
     telling = frame[(frame["chosen"] == 1) & ~frame["label"].isin(list(null_labels))]
-    kept = frame[frame["comment"].isin(set(telling["comment"]))]
-    dropped = frame["comment"].nunique() - kept["comment"].nunique()
+    labelled = frame[frame["comment"].isin(set(telling["comment"]))]
+    dropped = frame["comment"].nunique() - labelled["comment"].nunique()
     shares = {}
     for label in frame["label"].unique():
         if label in null_labels:
             continue
-        rows = kept[kept["label"] == label]
+        rows = labelled[labelled["label"] == label]
         if rows.empty:
             shares[str(label)] = Estimate(math.nan, n_of="comments", level=level, note="no comment is left")
             continue
@@ -128,20 +143,3 @@ def _share(rows: pd.DataFrame, level: float) -> Estimate:
     """The share of decisions for a label. Coders are the ones there are, so only comments vary."""
     comments = Dimensions.of(comments=rows["comment"].to_numpy())
     return ratios(rows["chosen"], np.ones(len(rows)), comments, level=level).estimate(bounds=(0, 1))
-
-
-def _coded(label: str, rows: pd.DataFrame, level: float) -> Coded:
-    arrays = [rows[name].to_numpy() for name in ("comment", "coder", "chosen")]
-    ratings = ratings_from_arrays(*arrays, categories=[0.0, 1.0])
-    ways: tuple[Callable[[], Estimate], ...] = (
-        lambda: krippendorff_alpha(ratings, raters="these", confidence=level),
-        lambda: mean_cohen_kappa(ratings, raters="these", confidence=level),
-        lambda: percent_agreement(ratings, raters="these", confidence=level),
-    )
-    found = []
-    for compute in ways:
-        try:
-            found.append(compute())
-        except ValueError as error:
-            found.append(Estimate(math.nan, n=len(ratings.units), n_of="comments", level=level, note=str(error)))
-    return Coded(label, int(rows["chosen"].sum()), _share(rows, level), *found)

@@ -44,10 +44,10 @@ def against_chance(judgements: Judgements, by: Sequence[str] = (), *, level: flo
     ValueError: no judgement. KeyError: no such column.
     """
     keys, accuracies = _by_group(judgements, by, level)
-    p = [accuracies.p(at, null=0.5, bounds=(0, 1)) for at in range(len(keys))]
+    p = [accuracies.p(index, null=0.5, bounds=(0, 1)) for index in range(len(keys))]
     return [
-        AgainstChance(key, accuracies.estimate(at, bounds=(0, 1)), p[at], float(corrected))
-        for at, (key, corrected) in enumerate(zip(keys, holm(p), strict=True))
+        AgainstChance(key, accuracies.estimate(index, bounds=(0, 1)), p[index], float(corrected))
+        for index, (key, corrected) in enumerate(zip(keys, holm(p), strict=True))
     ]
 
 
@@ -58,12 +58,16 @@ def differences(judgements: Judgements, by: str, *, level: float = 0.95) -> list
     """
     keys, accuracies = _by_group(judgements.where(judgements.frame[by] != ""), [by], level)
     pairs = list(combinations(range(len(keys)), 2))
-    p = [accuracies.p_difference(one, two, bounds=(-1, 1)) for one, two in pairs]
+    p = [accuracies.p_difference(first, second, bounds=(-1, 1)) for first, second in pairs]
     return [
         GroupDifference(
-            keys[one][0], keys[two][0], accuracies.difference(one, two, bounds=(-1, 1)), p[at], float(corrected)
+            keys[first][0],
+            keys[second][0],
+            accuracies.difference(first, second, bounds=(-1, 1)),
+            p[index],
+            float(corrected),
         )
-        for at, ((one, two), corrected) in enumerate(zip(pairs, holm(p), strict=True))
+        for index, ((first, second), corrected) in enumerate(zip(pairs, holm(p), strict=True))
     ]
 
 
@@ -74,7 +78,7 @@ def _by_group(judgements: Judgements, by: Sequence[str], level: float) -> tuple[
         raise ValueError("there is no judgement")
     rows = [tuple(map(str, row)) for row in frame[list(by)].itertuples(index=False, name=None)] if by else []
     keys = list(dict.fromkeys(rows)) or [()]
-    number = {key: at for at, key in enumerate(keys)}
-    below = np.eye(len(keys))[[number[row] for row in rows] if by else np.zeros(len(frame), dtype=int)]
+    index_of_group = {key: index for index, key in enumerate(keys)}
+    below = np.eye(len(keys))[[index_of_group[row] for row in rows] if by else np.zeros(len(frame), dtype=int)]
     right = frame["right"].to_numpy(dtype=float)[:, None]
     return keys, ratios(right * below, below, dimensions(judgements), level=level)

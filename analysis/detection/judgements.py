@@ -76,25 +76,25 @@ def judgements_from_arrays(
     ``human`` names the source of texts by people; every other source is a machine. ``groups`` become columns, such as
     ``domain`` and ``arm``. ValueError: lengths differ; another answer; a worker who judged a text twice; no judgement.
     """
-    given = np.asarray(answers, dtype=float)
+    answer_values = np.asarray(answers, dtype=float)
     columns = {"worker": workers, "text": texts, "source": sources} | dict(groups or {})
     arrays = {name: np.asarray(column).astype(str) for name, column in columns.items()}
-    if any(len(array) != len(given) for array in arrays.values()):
+    if any(len(array) != len(answer_values) for array in arrays.values()):
         raise ValueError("workers, texts, sources, answers and groups must be of equal length")
-    strange = given[~np.isin(given, list(ANSWERS)) & ~np.isnan(given)]
-    if len(strange):
-        raise ValueError(f"an answer is 1, 2, 3 or 4, not {strange[0]:g}")
-    frame = pd.DataFrame(arrays).assign(answer=given)
-    kept = frame[frame["answer"].notna()].reset_index(drop=True)
-    if kept.empty:
+    invalid = answer_values[~np.isin(answer_values, list(ANSWERS)) & ~np.isnan(answer_values)]
+    if len(invalid):
+        raise ValueError(f"an answer is 1, 2, 3 or 4, not {invalid[0]:g}")
+    frame = pd.DataFrame(arrays).assign(answer=answer_values)
+    answered = frame[frame["answer"].notna()].reset_index(drop=True)
+    if answered.empty:
         raise ValueError("there is no judgement")
-    twice = kept.duplicated(["worker", "text"])
+    twice = answered.duplicated(["worker", "text"])
     if twice.any():
-        row = kept[twice].iloc[0]
+        row = answered[twice].iloc[0]
         raise ValueError(f"“{row['worker']}” judged “{row['text']}” twice; keep one of the two")
-    said, machine = kept["answer"] >= 3, kept["source"] != human
-    kept = kept.assign(said_machine=said, is_machine=machine, right=said == machine)
-    return Judgements(kept.assign(confident=kept["answer"].isin([1, 4])), int(frame["answer"].isna().sum()))
+    said_machine, is_machine = answered["answer"] >= 3, answered["source"] != human
+    answered = answered.assign(said_machine=said_machine, is_machine=is_machine, right=said_machine == is_machine)
+    return Judgements(answered.assign(confident=answered["answer"].isin([1, 4])), int(frame["answer"].isna().sum()))
 
 
 def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
@@ -106,27 +106,30 @@ def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
     frame = judgements.frame
     if frame.empty:
         raise ValueError("there is no judgement")
-    said, is_machine, right, confident = (
+    said_machine, is_machine, right, confident = (
         frame[name].to_numpy(dtype=float) for name in ("said_machine", "is_machine", "right", "confident")
     )
-    ones, hits = np.ones(len(frame)), said * is_machine
-    above = np.stack([right, hits, hits, 2 * hits, 1 - said, confident], axis=1)
-    below = np.stack([ones, said, is_machine, said + is_machine, ones, ones], axis=1)
+    ones, hits = np.ones(len(frame)), said_machine * is_machine
+    above = np.stack([right, hits, hits, 2 * hits, 1 - said_machine, confident], axis=1)
+    below = np.stack([ones, said_machine, is_machine, said_machine + is_machine, ones, ones], axis=1)
     shares = ratios(above, below, dimensions(judgements), level=level)
     undefined = {
         1: "nobody answered machine",
         2: "no text is machine-made",
         3: "nothing is machine-made or was called so",
     }
-    estimates = [shares.estimate(at, bounds=(0, 1)) for at in range(len(shares.values))]
-    for at, why in undefined.items():
-        if math.isnan(estimates[at].value):
-            estimates[at] = Estimate(math.nan, n_of="answers", level=level, note=why)
+    estimates = [shares.estimate(index, bounds=(0, 1)) for index in range(len(shares.values))]
+    for index, why in undefined.items():
+        if math.isnan(estimates[index].value):
+            estimates[index] = Estimate(math.nan, n_of="answers", level=level, note=why)
     accuracy, precision, recall, f1, said_human, definite = estimates
-    workers, texts = frame["worker"].nunique(), frame["text"].nunique()
-    return Measures(
-        accuracy, precision, recall, f1, said_human, definite, _alpha(frame, level), int(workers), int(texts)
-    )
+    workers, texts = int(frame["worker"].nunique()), int(frame["text"].nunique())
+    try:
+        texts_judged, judges = frame["text"].to_numpy(), frame["worker"].to_numpy()
+        alpha = krippendorff_alpha(ratings_from_arrays(texts_judged, judges, said_machine), confidence=level)
+    except ValueError as error:
+        alpha = Estimate(math.nan, n=texts, n_of="texts", level=level, note=str(error))
+    return Measures(accuracy, precision, recall, f1, said_human, definite, alpha, workers, texts)
 
 
 def dimensions(judgements: Judgements) -> Dimensions:
@@ -155,13 +158,13 @@ def worker_scores(judgements: Judgements) -> pd.DataFrame:
     column: its value for the worker, or empty text if there are several."""
     frame = judgements.frame
     groups = frame.groupby("worker", sort=False)
-    found = groups["right"].agg(right="sum", n="size").reset_index()
-    found["accuracy"] = found["right"] / found["n"]
-    own = {"worker", "text", "source", "answer", "said_machine", "is_machine", "right", "confident"}
-    for name in (name for name in frame.columns if name not in own):
+    scores = groups["right"].agg(right="sum", n="size").reset_index()
+    scores["accuracy"] = scores["right"] / scores["n"]
+    judgement_columns = {"worker", "text", "source", "answer", "said_machine", "is_machine", "right", "confident"}
+    for name in (name for name in frame.columns if name not in judgement_columns):
         single = groups[name].agg(lambda values: values.iloc[0] if values.nunique() == 1 else "")
-        found[name] = found["worker"].map(single)
-    return found
+        scores[name] = scores["worker"].map(single)
+    return scores
 
 
 def score_counts(judgements: Judgements, *, out_of: int | None = None) -> pd.DataFrame:
@@ -171,21 +174,11 @@ def score_counts(judgements: Judgements, *, out_of: int | None = None) -> pd.Dat
     ``out_of``: only workers who judged this many texts; None: the most frequent number. ValueError: nobody did.
     """
     scores = worker_scores(judgements)
-    many = int(scores["n"].mode().iloc[0]) if out_of is None else out_of
-    whole = scores[scores["n"] == many]
-    if whole.empty:
-        raise ValueError(f"no worker judged {many} texts")
-    counts = np.bincount(whole["right"].to_numpy(dtype=int), minlength=many + 1)
-    points = np.arange(many + 1)
-    expected = stats.binom.pmf(points, many, 0.5) * len(whole)
+    texts = int(scores["n"].mode().iloc[0]) if out_of is None else out_of
+    complete = scores[scores["n"] == texts]
+    if complete.empty:
+        raise ValueError(f"no worker judged {texts} texts")
+    counts = np.bincount(complete["right"].to_numpy(dtype=int), minlength=texts + 1)
+    points = np.arange(texts + 1)
+    expected = stats.binom.pmf(points, texts, 0.5) * len(complete)
     return pd.DataFrame({"score": points, "workers": counts, "guessing": expected})
-
-
-def _alpha(frame: pd.DataFrame, level: float) -> Estimate:
-    try:
-        ratings = ratings_from_arrays(
-            frame["text"].to_numpy(), frame["worker"].to_numpy(), frame["said_machine"].to_numpy(dtype=float)
-        )
-        return krippendorff_alpha(ratings, confidence=level)
-    except ValueError as error:
-        return Estimate(math.nan, n=frame["text"].nunique(), n_of="texts", level=level, note=str(error))

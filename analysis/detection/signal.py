@@ -50,20 +50,20 @@ def sensitivity(judgements: Judgements, *, level: float = 0.95) -> Sensitivity:
     workers (delta method, `analysis.inference`). NaN with a note unless there are texts of both kinds.
     """
     frame = judgements.frame
-    machine, said = frame["is_machine"].to_numpy(dtype=float), frame["said_machine"].to_numpy(dtype=float)
+    machine, said_machine = frame["is_machine"].to_numpy(dtype=float), frame["said_machine"].to_numpy(dtype=float)
     below = np.stack([machine, 1 - machine], axis=1)
     totals = below.sum(axis=0)
     if not totals.all():
         kind = "human" if totals[0] else "machine"
         none = Estimate(math.nan, n=len(frame), n_of="answers", level=level, note=f"no {kind} text was judged")
         return Sensitivity(none, none, math.nan, math.nan)
-    rates = ratios(said[:, None] * below, below, dimensions(judgements), level=level)
+    rates = ratios(said_machine[:, None] * below, below, dimensions(judgements), level=level)
     corrected = (rates.values * totals + 0.5) / (totals + 1)
     z = ndtri(corrected)
     slopes = totals / (totals + 1) / stats.norm.pdf(z)
     gradient = np.array([[1.0, -1.0], [-0.5, -0.5]]) * slopes
-    both = rates.combined([z[0] - z[1], -(z[0] + z[1]) / 2], gradient)
-    estimates = [_corrected(both.estimate(at)) for at in (0, 1)]
+    d_prime_and_criterion = rates.combined([z[0] - z[1], -(z[0] + z[1]) / 2], gradient)
+    estimates = [_corrected(d_prime_and_criterion.estimate(index)) for index in (0, 1)]
     return Sensitivity(estimates[0], estimates[1], float(rates.values[0]), float(rates.values[1]))
 
 

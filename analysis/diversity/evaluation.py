@@ -116,11 +116,11 @@ def subsampled(
     spreads = []
     for correlate in (spearman_draws, pearson_draws):
         values = correlate(x[drawn], y[drawn], np.ones(drawn.shape))
-        kept = values[~np.isnan(values)]
+        defined = values[~np.isnan(values)]
         low, high, lost = quantile_interval(values, level)
         note = f"undefined in {lost} of {repeats} subsamples" if lost else ""
-        mean = float(kept.mean()) if len(kept) else math.nan
-        sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
+        mean = float(defined.mean()) if len(defined) else math.nan
+        sd = float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
         spreads.append((Estimate(mean, low, high, len(x), "sets", level, method, note), sd))
     return Subsampled(*spreads[0], *spreads[1])
 

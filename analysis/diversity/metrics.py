@@ -7,6 +7,8 @@ the names used on the command line to callables; other packages can add theirs.
 from __future__ import annotations
 
 import math
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -20,6 +22,7 @@ Ngrams: TypeAlias = list[tuple[str, ...]]
 # A line break inside a CSV cell can be \n, \r\n or \r; the authors read with universal newlines, so all three
 # vanish.
 _REMOVED = str.maketrans("", "", ".\n\r")
+_NO_LETTER = re.compile(r"[\W_]+")
 
 
 def tokens(text: str) -> list[str]:
@@ -71,20 +74,12 @@ def cos_sim(responses: Sequence[str], *, n: Sequence[int] = ORDERS) -> float:
     similarities = []
     for order in n:
         counts = [Counter(ngrams(response, order)) for response in words]
-        similarities.extend(_pair_cosines(counts))
+        squares = [sum(count * count for count in counter.values()) for counter in counts]
+        for (left, left_square), (right, right_square) in combinations(zip(counts, squares, strict=True), 2):
+            if shared := left.keys() & right.keys():
+                product = sum(left[gram] * right[gram] for gram in shared)
+                similarities.append(product / math.sqrt(left_square * right_square))
     return -math.fsum(similarities) / (pairs * len(n)) if similarities else 0.0
-
-
-def _pair_cosines(counts: list[Counter[tuple[str, ...]]]) -> list[float]:
-    """The cosines of all unordered pairs that are not 0."""
-    squares = [sum(count * count for count in counter.values()) for counter in counts]
-    cosines = []
-    for (left, left_square), (right, right_square) in combinations(zip(counts, squares, strict=True), 2):
-        shared = left.keys() & right.keys()
-        if shared:
-            product = sum(left[gram] * right[gram] for gram in shared)
-            cosines.append(product / math.sqrt(left_square * right_square))
-    return cosines
 
 
 def _check(responses: Sequence[str], n: Sequence[int], *, least: int) -> None:
@@ -97,6 +92,16 @@ def _check(responses: Sequence[str], n: Sequence[int], *, least: int) -> None:
 
 
 METRICS: dict[str, Metric] = {"distinct-n": distinct_n, "cos-sim": cos_sim}
+
+
+def normal_form(text: str) -> str:
+    """The text without case, spacing and punctuation: two texts with the same form count as the same text."""
+    return _NO_LETTER.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+
+
+def set_diversity(texts: Sequence[str]) -> float:
+    """Distinct-n of a set of two or more texts; NaN for fewer."""
+    return distinct_n(list(texts)) if len(texts) > 1 else math.nan
 
 
 def column_of(name: str) -> str:

@@ -49,10 +49,10 @@ def nli_metric(variant: str, classify: Classify) -> Metric:
     def metric(responses: Sequence[str]) -> float:
         if len(responses) < 2:
             raise ValueError(f"a set needs at least 2 responses, not {len(responses)}")
-        found = classify(list(permutations(responses, 2)))
-        if unknown := {name for name, _ in found} - set(CLASSES):
+        classified = classify(list(permutations(responses, 2)))
+        if unknown := {name for name, _ in classified} - set(CLASSES):
             raise ValueError(f"unknown NLI classes: {', '.join(sorted(unknown))}; known: {', '.join(CLASSES)}")
         confident = variant == "nli-confidence"
-        return math.fsum(weights[name] * (probability if confident else 1.0) for name, probability in found)
+        return math.fsum(weights[name] * (probability if confident else 1.0) for name, probability in classified)
 
     return metric

@@ -68,10 +68,10 @@ def oca_estimate(
     threshold = _best_cut(x, high)
     constant = "all scores are the same: the share of the larger class" if is_constant(x) else ""
     if not plan.draws:
-        found = Estimate(threshold.accuracy, n=len(x), n_of="sets", level=plan.level, method="no interval")
-        return replace(found, note=constant), threshold
-    whole = replace(plan, size=None)
-    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), whole, codes)
+        estimate = Estimate(threshold.accuracy, n=len(x), n_of="sets", level=plan.level, method="no interval")
+        return replace(estimate, note=constant), threshold
+    full_size_plan = replace(plan, size=None)
+    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), full_size_plan, codes)
     values = values[~np.isnan(values)]
     optimism = max(0.0, float(values.mean()) - threshold.accuracy) if len(values) else 0.0
     hits = (threshold.calls_high(x) == high).astype(float)
@@ -101,22 +101,22 @@ def _best_cut(x: Floats, high: Bools) -> Threshold:
     most = float(table.max())
     between = table[:, 1:-1]
     if between.max() == most:
-        row, place = divmod(int(between.argmax()), between.shape[1])
-        place += 1
+        row, cut = divmod(int(between.argmax()), between.shape[1])
+        cut += 1
     else:
         row, end = divmod(int(table[:, [0, -1]].argmax()), 2)
-        place = end * len(x)
-    return Threshold(_cut_value(np.sort(x), place), _DIRECTIONS[row], most / len(x))
+        cut = end * len(x)
+    return Threshold(_cut_value(np.sort(x), cut), _DIRECTIONS[row], most / len(x))
 
 
-def _cut_value(ordered: Floats, place: int) -> float:
-    if place == 0:
+def _cut_value(ordered: Floats, cut: int) -> float:
+    if cut == 0:
         return -math.inf
-    if place == len(ordered):
+    if cut == len(ordered):
         return math.inf
-    below, at = float(ordered[place - 1]), float(ordered[place])
-    middle = below + (at - below) / 2
-    return middle if middle > below else at
+    below, above = float(ordered[cut - 1]), float(ordered[cut])
+    middle = below + (above - below) / 2
+    return middle if middle > below else above
 
 
 def design_effect(hits: Floats, codes: Ints | None) -> float:

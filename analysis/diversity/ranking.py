@@ -57,12 +57,22 @@ def ranking_test(
     def rho(weights: Floats) -> Floats:
         return both_orders(x, y, weights)
 
+    def weighted_share(weights: Floats) -> Floats:
+        return np.asarray((weights * hits).sum(axis=1) / weights.sum(axis=1))
+
     value = float(rho(np.ones((1, len(x))))[0])
     note = "no pair differs in its scores" if not x.any() else ""
     if not y.any():
         note = "no pair differs in its parameters"
     estimate = bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note)
-    accuracy = _sign_accuracy(x, y, plan, groups)
+    hits = (np.sign(x) * np.sign(y) > 0).astype(float)
+    share, equal = float(hits.mean()), int((y == 0).sum())
+    equal_note = f"pairs with equal parameters, which count as misses: {equal} of {len(y)}" if equal else ""
+    if groups is None:
+        interval = wilson(share, len(x), plan.level)
+        accuracy = Estimate(share, *interval, len(x), "pairs", plan.level, "Wilson", equal_note)
+    else:
+        accuracy = bootstrap_estimate(share, weighted_share, len(x), plan, groups=groups, note=equal_note)
     return RankingTest(_of_pairs(estimate), _of_pairs(accuracy))
 
 
@@ -93,17 +103,3 @@ def pair_differences(keys: ArrayLike, *columns: ArrayLike) -> tuple[NDArray[np.s
 
 def _of_pairs(estimate: Estimate) -> Estimate:
     return replace(estimate, n_of="pairs", method=estimate.method.replace("sets", "pairs"))
-
-
-def _sign_accuracy(x: Floats, y: Floats, plan: Bootstrap, groups: ArrayLike | None) -> Estimate:
-    hits = (np.sign(x) * np.sign(y) > 0).astype(float)
-    equal = int((y == 0).sum())
-    note = f"pairs with equal parameters, which count as misses: {equal} of {len(y)}" if equal else ""
-    share = float(hits.mean())
-    if groups is None:
-        return Estimate(share, *wilson(share, len(x), plan.level), len(x), "pairs", plan.level, "Wilson", note)
-
-    def accuracy(weights: Floats) -> Floats:
-        return np.asarray((weights * hits).sum(axis=1) / weights.sum(axis=1))
-
-    return bootstrap_estimate(share, accuracy, len(x), plan, groups=groups, note=note)

@@ -79,11 +79,11 @@ def bootstrap_estimate(
 
 def quantile_interval(values: Floats, level: float) -> tuple[float, float, int]:
     """The central ``level`` of the values that are not NaN, and how many are NaN; NaN bounds if more than half are."""
-    kept = values[~np.isnan(values)]
-    lost = len(values) - len(kept)
-    if 2 * len(kept) < len(values) or not len(kept):
+    defined = values[~np.isnan(values)]
+    lost = len(values) - len(defined)
+    if 2 * len(defined) < len(values) or not len(defined):
         return math.nan, math.nan, lost
-    low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high), lost
 
 
@@ -105,7 +105,7 @@ def context_groups(contexts: Sequence[str]) -> list[str] | None:
 
     The report and the command line use this rule. A set without a context forms a separate group.
     """
-    names = [f"context {context}" if context else f"set {place}" for place, context in enumerate(contexts)]
+    names = [f"context {context}" if context else f"set {index}" for index, context in enumerate(contexts)]
     return names if 1 < len(set(names)) < len(names) else None
 
 

@@ -29,7 +29,7 @@ import pandas as pd
 
 from analysis.diversity.association import Floats
 from analysis.diversity.checks import is_constant
-from analysis.diversity.designs import Pool, oca_at, points_of_ratings, rho_at
+from analysis.diversity.drawn_studies import Pool, oca_at, points_of_ratings, rho_at
 from analysis.diversity.evaluation import con_test, dec_test
 from analysis.diversity.ranking import ranking_test
 from analysis.diversity.resampling import Bootstrap, group_codes
@@ -59,8 +59,12 @@ class StabilityPoint:
 
     def width(self, statistic: Statistic = "rho") -> float:
         """The width of the interval; NaN if there is none."""
-        found = self.rho if statistic == "rho" else self.oca
-        return math.nan if found is None else found.high - found.low
+        estimate = self.rho if statistic == "rho" else self.oca
+        return math.nan if estimate is None else estimate.high - estimate.low
+
+    def cost(self, price: Decimal) -> Decimal:
+        """Of all ratings, to the cent, rounded half up."""
+        return (self.sets * self.ratings * price).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,22 +110,22 @@ def stability(
     plan = plan or Bootstrap()
     pool = _pool(ratings, labels, item, value, scores, groups)
     most = len(pool.scores)
-    sizes = list(sets) if sets is not None else _spaced(most)
+    sizes = list(sets) if sets is not None else sorted({max(3, round(most * step / 8)) for step in range(1, 9)})
     median = int(np.median(pool.counts))
     per_set = list(ratings_per_set) if ratings_per_set is not None else list(range(1, median + 1))
     if min([3, *sizes]) < 3 or min([1, *per_set]) < 1:
         raise ValueError("a design has 3 sets or more with a rating or more each")
-    whole = _whole(pool, test, plan)
-    found = []
-    for place, rated in enumerate(per_set):
-        drawn = points_of_ratings(pool, rated, sizes, draws, np.random.default_rng([plan.seed, place]), test)
+    study_point = _study_point(pool, test, plan)
+    points = []
+    for index, rated in enumerate(per_set):
+        drawn = points_of_ratings(pool, rated, sizes, draws, np.random.default_rng([plan.seed, index]), test)
         for size in sizes:
             if size == most and rated >= pool.counts.max():
                 continue  # the study itself, which comes last
             rho = rho_at(drawn, size, plan.level)
-            oca = None if whole.oca is None else oca_at(drawn, size, most, pool, plan.level)
-            found.append(StabilityPoint(size, rated, rho, oca))
-    return [*found, replace(whole, ratings=median)]
+            oca = None if study_point.oca is None else oca_at(drawn, size, most, pool, plan.level)
+            points.append(StabilityPoint(size, rated, rho, oca))
+    return [*points, replace(study_point, ratings=median)]
 
 
 def recommend(
@@ -136,11 +140,11 @@ def recommend(
 ) -> Design:
     """The design with the fewest total ratings whose interval is no wider than ``width`` and that keeps ``keep`` of ρ.
 
-    ρ (or OCA) with all ratings is that of the point marked ``whole``; a design with less than ``keep`` times that value
-    has too few ratings per set, however many sets it has. ``reward`` and ``fee`` are per rating, in one currency; cost
-    = sets × ratings × (reward + fee), to the cent, rounded half up. If designs have equally many ratings, the narrowest
-    interval wins. A width is itself an estimate, accurate to about a tenth with 400 draws. Designs with fewer than
-    ``fewest`` sets are left out.
+    ρ (or OCA) with all ratings is that of the point marked ``whole``; a design with less than ``keep`` times that
+    value has too few ratings per set, however many sets it has. ``reward`` and ``fee`` are per rating, in one currency;
+    cost = sets × ratings × (reward + fee). If designs have equally many ratings, the narrowest interval wins. A width
+    is itself an estimate, accurate to about a tenth with 400 draws. Designs with fewer than ``fewest`` sets are left
+    out.
 
     ValueError: no design is narrow enough (names the closest), no point is whole, a negative price, or OCA of labels
     without two classes.
@@ -156,7 +160,7 @@ def recommend(
     points = [point for point in points if point.sets >= fewest]
     enough = [point for point in points if abs(_value(point, statistic)) >= keep * abs(full)]
     designs = [
-        Design(point.sets, point.ratings, _value(point, statistic), point.width(statistic), _cost(point, reward + fee))
+        Design(point.sets, point.ratings, _value(point, statistic), point.width(statistic), point.cost(reward + fee))
         for point in enough
         if not math.isnan(point.width(statistic))
     ]
@@ -173,22 +177,18 @@ def recommend(
 
 
 def _value(point: StabilityPoint, statistic: Statistic) -> float:
-    found = point.rho if statistic == "rho" else point.oca
-    return math.nan if found is None else found.value
+    estimate = point.rho if statistic == "rho" else point.oca
+    return math.nan if estimate is None else estimate.value
 
 
-def _cost(point: StabilityPoint, price: Decimal) -> Decimal:
-    return (point.sets * point.ratings * price).quantize(Decimal("0.01"), ROUND_HALF_UP)
-
-
-def _whole(pool: Pool, test: Test, plan: Bootstrap) -> StabilityPoint:
+def _study_point(pool: Pool, test: Test, plan: Bootstrap) -> StabilityPoint:
     """The study itself, with the same tests that it reports."""
     groups = None if pool.groups is None else [f"{code:09d}" for code in pool.groups]  # sorted as their names are
     most = int(np.median(pool.counts))
     n = len(pool.scores)
     if test == "contest":
-        found = con_test(pool.scores, pool.labels, plan=plan, groups=groups)
-        return StabilityPoint(n, most, found.rho, found.oca, whole=True)
+        test_result = con_test(pool.scores, pool.labels, plan=plan, groups=groups)
+        return StabilityPoint(n, most, test_result.rho, test_result.oca, whole=True)
     if test == "ranking":
         return StabilityPoint(n, most, ranking_test(pool.scores, pool.labels, plan=plan, groups=groups).rho, None, True)
     return StabilityPoint(n, most, dec_test(pool.scores, pool.labels, plan=plan, groups=groups).spearman, None, True)
@@ -205,25 +205,21 @@ def _pool(
     for column in (item, value):
         if column not in ratings.columns:
             raise ValueError(f"the ratings have no column {column!r}")
-    kept = ratings[ratings[value].notna()]
-    place = kept.groupby(item, sort=False).cumcount()
-    codes, names = pd.factorize(kept[item])
+    rated = ratings[ratings[value].notna()]
+    rating_number = rated.groupby(item, sort=False).cumcount()
+    codes, names = pd.factorize(rated[item])
     if len(names) < 3:
         raise ValueError(f"needs rated sets, at least 3, not {len(names)}")
-    given = pd.Series(labels).reindex(names).to_numpy(dtype=float)
-    if not np.isfinite(given).all():
-        raise ValueError(f"set {names[~np.isfinite(given)][0]!r} has no label")
-    if is_constant(given):
+    label_values = pd.Series(labels).reindex(names).to_numpy(dtype=float)
+    if not np.isfinite(label_values).all():
+        raise ValueError(f"set {names[~np.isfinite(label_values)][0]!r} has no label")
+    if is_constant(label_values):
         raise ValueError("all labels are the same, so there is nothing to correlate with")
-    values = np.full((len(names), int(place.max()) + 1), np.nan)
-    values[codes, place] = kept[value].to_numpy(dtype=float)
+    values = np.full((len(names), int(rating_number.max()) + 1), np.nan)
+    values[codes, rating_number] = rated[value].to_numpy(dtype=float)
     counts = np.bincount(codes)
     means: Floats = np.nansum(values, axis=1) / counts
     if scores is not None:
         means = pd.Series(scores).reindex(names).to_numpy(dtype=float)
     by_group = None if groups is None else group_codes(pd.Series(groups).reindex(names).astype(str), len(names))
-    return Pool(values, counts, given, means, by_group)
-
-
-def _spaced(most: int) -> list[int]:
-    return sorted({max(3, round(most * step / 8)) for step in range(1, 9)})
+    return Pool(values, counts, label_values, means, by_group)

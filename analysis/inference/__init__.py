@@ -2,9 +2,8 @@
 
 from analysis.inference.correlation import mean_correlation
 from analysis.inference.crossed import LEAST_CLUSTERS, Bounds, Dimensions, Figures, figures_from_influence, ratios
-from analysis.inference.families import holm
 from analysis.inference.means import mean_estimate, median_estimate, sd_estimate
-from analysis.inference.ranks import Ranking, ranked_figures, ranking_of
+from analysis.inference.ranks import Ranking, holm, ranked_figures, ranking_of
 
 __all__ = [
     "LEAST_CLUSTERS",

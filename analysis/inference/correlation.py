@@ -41,60 +41,68 @@ def mean_correlation(
     order is arbitrary. Range −1 to 1; NaN with a note where a side is constant. ValueError: fewer than three items; an
     item without answers; shapes differ.
     """
-    known, of_item, given = (
+    label_values, of_item, answer_values = (
         np.asarray(labels, dtype=float),
         np.asarray(items, dtype=np.int64),
         np.asarray(answers, float),
     )
-    counts = np.bincount(of_item, minlength=len(known))
-    if len(known) < FEWEST:
-        raise ValueError(f"a correlation needs {FEWEST} items or more, not {len(known)}")
-    if len(counts) != len(known) or not counts.all():
+    counts = np.bincount(of_item, minlength=len(label_values))
+    if len(label_values) < FEWEST:
+        raise ValueError(f"a correlation needs {FEWEST} items or more, not {len(label_values)}")
+    if len(counts) != len(label_values) or not counts.all():
         raise ValueError("every item needs an answer, and a label")
-    plain = np.bincount(of_item, given) / counts
-    scores = plain if means is None else np.asarray(means, dtype=float)
-    x, y = (scores, known) if not mirrored else (np.append(scores, -scores), np.append(known, -known))
+    plain_means = np.bincount(of_item, answer_values) / counts
+    scores = plain_means if means is None else np.asarray(means, dtype=float)
+    x, y = (
+        (scores, label_values) if not mirrored else (np.append(scores, -scores), np.append(label_values, -label_values))
+    )
     if np.ptp(x) < 1e-12 or np.ptp(y) < 1e-12:
         side = "scores" if np.ptp(x) < 1e-12 else "labels"
-        return Estimate(math.nan, n=len(given), n_of="answers", level=level, note=f"all {side} are the same")
-    off = (given - plain[of_item]) / counts[of_item]
-    step = math.sqrt(float((off**2).sum()) / len(known))
+        return Estimate(math.nan, n=len(answer_values), n_of="answers", level=level, note=f"all {side} are the same")
+    deviations = (answer_values - plain_means[of_item]) / counts[of_item]
+    step = math.sqrt(float((deviations**2).sum()) / len(label_values))
     if kind == "pearson":
         value, influence, slopes = _pearson(x, y)
     else:
         value, influence, slopes = _spearman(x, y, step)
     if mirrored:
-        n = len(known)
+        n = len(label_values)
         influence, slopes = influence[:n] + influence[n:], slopes[:n] - slopes[n:]
-    moved = (influence / counts)[of_item] + slopes[of_item] * off
-    figures = figures_from_influence(value, moved, dimensions, level=level)
+    influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
+    figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
     return figures.estimate(bounds=(-1, 1))
 
 
 def _pearson(x: Floats, y: Floats) -> tuple[float, Floats, Floats]:
     """r, each item's influence on it, and its slope in each item's x."""
     n = len(x)
-    one, two = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-    r = float((one * two).mean())
-    return r, (one * two - r * (one**2 + two**2) / 2) / n, (two - r * one) / (n * float(x.std()))
+    x_scores, y_scores = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+    r = float((x_scores * y_scores).mean())
+    return (
+        r,
+        (x_scores * y_scores - r * (x_scores**2 + y_scores**2) / 2) / n,
+        (y_scores - r * x_scores) / (n * float(x.std())),
+    )
 
 
 def _spearman(x: Floats, y: Floats, step: float) -> tuple[float, Floats, Floats]:
     """ρ, each item's influence on it, and its slope in each item's x, over ± ``step``."""
     n = len(x)
     left, right = _centred(x), _centred(y)
-    spread = [float((ranks**2).mean()) for ranks in (left, right)]
-    both = math.sqrt(spread[0] * spread[1])
-    rho = float((left * right).mean()) / both
+    variances = [float((ranks**2).mean()) for ranks in (left, right)]
+    norm = math.sqrt(variances[0] * variances[1])
+    rho = float((left * right).mean()) / norm
     products = left * right + _above(x, right, x) + _above(y, left, y)
     squares = [ranks**2 + 2 * _above(of, ranks, of) for of, ranks in ((x, left), (y, right))]
-    moved, *scales = (each - each.mean() for each in (products, *squares))
-    influence = moved / both - rho / 2 * (scales[0] / spread[0] + scales[1] / spread[1])
+    centred_products, *centred_squares = (values - values.mean() for values in (products, *squares))
+    influence = centred_products / norm - rho / 2 * (
+        centred_squares[0] / variances[0] + centred_squares[1] / variances[1]
+    )
     slopes = np.zeros(n)
     if step > 0:
         up, down = x + step, x - step
         ranks_apart = _share_below(x, up) - _share_below(x, down)
-        slopes = (right * ranks_apart + _above(x, right, up) - _above(x, right, down)) / (2 * step * both * n)
+        slopes = (right * ranks_apart + _above(x, right, up) - _above(x, right, down)) / (2 * step * norm * n)
     return rho, influence / n, slopes
 
 
@@ -103,17 +111,17 @@ def _centred(values: Floats) -> Floats:
     return _share_below(values, values) - 0.5
 
 
-def _share_below(values: Floats, at: Floats) -> Floats:
+def _share_below(values: Floats, points: Floats) -> Floats:
     """The share of the values below each point, equal ones half."""
     ordered = np.sort(values)
-    ends: list[Ints] = [np.searchsorted(ordered, at, side=side) for side in ("left", "right")]
+    ends: list[Ints] = [np.searchsorted(ordered, points, side=side) for side in ("left", "right")]
     return np.asarray((ends[0] + ends[1]) / (2 * len(values)))
 
 
-def _above(values: Floats, weights: Floats, at: Floats) -> Floats:
+def _above(values: Floats, weights: Floats, points: Floats) -> Floats:
     """The mean over all values of the weight if the value is above each point, half of it if it is equal."""
     order = np.argsort(values, kind="stable")
     upto = np.concatenate([[0.0], np.cumsum(weights[order])])
     ordered = values[order]
-    low, high = (upto[np.searchsorted(ordered, at, side=side)] for side in ("left", "right"))
+    low, high = (upto[np.searchsorted(ordered, points, side=side)] for side in ("left", "right"))
     return np.asarray((upto[-1] - (low + high) / 2) / len(values))

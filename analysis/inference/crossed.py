@@ -110,10 +110,10 @@ class Dimensions:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The sums that make up the variance: those of the single dimensions, then of their intersections."""
-        single = [_terms_of(dimension, codes) for dimension, codes in self.codes.items()]
+        by_dimension = [_terms_of(dimension, codes) for dimension, codes in self.codes.items()]
         terms: list[Term] = []
-        for of_one in single:
-            terms += [*of_one, *(one.times(two) for one in terms for two in of_one)]
+        for dimension_terms in by_dimension:
+            terms += [*dimension_terms, *(earlier.times(term) for earlier in terms for term in dimension_terms)]
         return tuple(terms)
 
 
@@ -122,9 +122,9 @@ class Figures:
     """K estimates from the same N answers, with what their uncertainty follows from.
 
     ``values`` (K,); ``influence`` (N, K), how much each answer moves each figure, summing to about 0; ``used`` (N, K),
-    whether a figure rests on an answer at all. ``level`` is that of the intervals. ``own`` (N, K): where a dimension
-    has two clusters for each answer, which of them (0 or 1) is the figure's own, such as a system's text in a
-    comparison; only own clusters are counted. None: both are.
+    whether a figure rests on an answer at all. ``level`` is that of the intervals. ``own_side`` (N, K): where a
+    dimension has two clusters for each answer, which of them (0 or 1) is the figure's own, such as a system's text in
+    a comparison; only own clusters are counted. None: both are.
     """
 
     values: Floats
@@ -132,7 +132,7 @@ class Figures:
     used: Flags
     dimensions: Dimensions
     level: float = 0.95
-    own: Ints | None = None
+    own_side: Ints | None = None
 
     def combined(self, values: ArrayLike, gradient: ArrayLike) -> Figures:
         """Functions of these figures, by their ``values`` (J,) and ``gradient`` (J, K): the delta method."""
@@ -142,27 +142,27 @@ class Figures:
             np.atleast_1d(np.asarray(values, dtype=float)), self.influence @ slopes.T, used, self.dimensions, self.level
         )
 
-    def estimate(self, at: int = 0, *, bounds: Bounds | None = None) -> Estimate:
+    def estimate(self, index: int = 0, *, bounds: Bounds | None = None) -> Estimate:
         """The figure with its interval, which stays inside ``bounds``; NaN bounds with a note where there is none."""
-        return self._estimated(self._contrast(at, None), bounds)
+        return self._estimated(self._contrast(index, None), bounds)
 
-    def difference(self, one: int, two: int, *, bounds: Bounds | None = None) -> Estimate:
+    def difference(self, first: int, second: int, *, bounds: Bounds | None = None) -> Estimate:
         """The first figure minus the second, with its interval; ``bounds`` are those of the difference."""
-        return self._estimated(self._contrast(one, two), bounds)
+        return self._estimated(self._contrast(first, second), bounds)
 
-    def p(self, at: int = 0, *, null: float = 0.0, bounds: Bounds | None = None) -> float:
+    def p(self, index: int = 0, *, null: float = 0.0, bounds: Bounds | None = None) -> float:
         """Two-sided p of the hypothesis that the figure is ``null``; NaN where there is no interval."""
-        return self._tested(self._contrast(at, None), null, bounds)
+        return self._tested(self._contrast(index, None), null, bounds)
 
-    def p_difference(self, one: int, two: int, *, bounds: Bounds | None = None, cautious: bool = False) -> float:
+    def p_difference(self, first: int, second: int, *, bounds: Bounds | None = None, cautious: bool = False) -> float:
         """Two-sided p of the hypothesis that both figures are equal; NaN where there is no interval.
 
         ``cautious``: V is never less than the larger of the one-way sums, which it can only be by chance.
         """
-        return self._tested(self._contrast(one, two), 0.0, bounds, cautious)
+        return self._tested(self._contrast(first, second), 0.0, bounds, cautious)
 
-    def standard_error(self, at: int = 0) -> float:
-        return math.sqrt(self._spread(self._contrast(at, None)).variance)
+    def standard_error(self, index: int = 0) -> float:
+        return math.sqrt(self._spread(self._contrast(index, None)).variance)
 
     def covariance(self) -> Floats:
         """The multiway covariance (K, K), which may lack a positive diagonal: use `combined` for what is reported."""
@@ -175,23 +175,23 @@ class Figures:
         sums = []
         for term in self.dimensions.terms:
             clusters = int(term.codes.max(initial=-1)) + 1
-            moved = self.influence if term.rows is None else self.influence[term.rows]
-            rests = self.used if term.rows is None else self.used[term.rows]
-            if self.own is not None and term.rows is not None and term.sides is not None:
-                alone = np.bincount(term.rows, minlength=len(self.own))[term.rows] == 1
-                rests = rests & ((self.own[term.rows] == term.sides[:, None]) | alone[:, None])
-            total = np.stack([np.bincount(term.codes, column, clusters) for column in moved.T], axis=1)
-            there = np.stack([np.bincount(term.codes, column, clusters) > 0 for column in rests.T], axis=1)
-            count = there.sum(axis=0)
+            influence = self.influence if term.rows is None else self.influence[term.rows]
+            rests_on = self.used if term.rows is None else self.used[term.rows]
+            if self.own_side is not None and term.rows is not None and term.sides is not None:
+                only_side = np.bincount(term.rows, minlength=len(self.own_side))[term.rows] == 1
+                rests_on = rests_on & ((self.own_side[term.rows] == term.sides[:, None]) | only_side[:, None])
+            total = np.stack([np.bincount(term.codes, column, clusters) for column in influence.T], axis=1)
+            present = np.stack([np.bincount(term.codes, column, clusters) > 0 for column in rests_on.T], axis=1)
+            count = present.sum(axis=0)
             factor = np.sqrt(np.divide(count, count - 1, out=np.ones(len(count)), where=count > 1))
-            sums.append((term, total * factor, there))
+            sums.append((term, total * factor, present))
         return sums
 
-    def _contrast(self, one: int, two: int | None) -> Floats:
+    def _contrast(self, first: int, second: int | None) -> Floats:
         weights = np.zeros(len(self.values))
-        weights[one] += 1
-        if two is not None:
-            weights[two] -= 1
+        weights[first] += 1
+        if second is not None:
+            weights[second] -= 1
         return weights
 
     def _value(self, contrast: Floats) -> float:
@@ -201,29 +201,32 @@ class Figures:
     def _spread(self, contrast: Floats, cautious: bool = False) -> _Spread:
         """Variance, degrees of freedom and the numbers of clusters of a linear combination of figures."""
         chosen = np.nonzero(contrast)[0]
-        total, free = 0.0, math.inf
+        total, freedom = 0.0, math.inf
         one_way: dict[str, float] = {}
         clusters: dict[str, int] = {}
         fewest: dict[str, int] = {}
-        apart, shared = False, False
-        for term, sums, there in self._sums:
+        any_separate, any_shared = False, False
+        for term, sums, present in self._sums:
             square = term.sign * float(((sums[:, chosen] @ contrast[chosen]) ** 2).sum())
             total += square
             if term.dimension:
                 one_way[term.dimension] = one_way.get(term.dimension, 0.0) + square
             if term.counts:
-                counts = there[:, chosen].sum(axis=0)
-                clusters[term.dimension] = int(there[:, chosen].any(axis=1).sum())
-                fewest[term.dimension] = int(counts.min(initial=len(there)))
+                counts = present[:, chosen].sum(axis=0)
+                clusters[term.dimension] = int(present[:, chosen].any(axis=1).sum())
+                fewest[term.dimension] = int(counts.min(initial=len(present)))
                 parts = (sums[:, chosen] ** 2).sum(axis=0) * contrast[chosen] ** 2
-                free = min(free, _degrees(clusters[term.dimension], counts, parts))
-                is_apart = len(chosen) > 1 and counts.sum() == clusters[term.dimension]
-                apart, shared = apart or is_apart, shared or not is_apart
+                separate = len(chosen) > 1 and counts.sum() == clusters[term.dimension]
+                degrees = float(clusters[term.dimension] - 1)
+                if separate and parts.sum() > 0:  # no cluster is in two of the levels: Welch's degrees of freedom
+                    degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(counts - 1, 1)).sum())
+                freedom = min(freedom, degrees)
+                any_separate, any_shared = any_separate or separate, any_shared or not separate
         largest = max(one_way.values())
-        cancels = len(chosen) > 1 and apart and shared
+        cancels = len(chosen) > 1 and any_separate and any_shared
         # Rounding leaves a trace of a variance that is 0.
         variance = max(total, largest) if cautious or cancels or total <= 1e-12 * largest else total
-        return _Spread(variance, free, clusters, fewest)
+        return _Spread(variance, freedom, clusters, fewest)
 
     def _estimated(self, contrast: Floats, bounds: Bounds | None) -> Estimate:
         value = self._value(contrast)
@@ -236,7 +239,7 @@ class Figures:
         centre, slope = _to_line(value, bounds)
         if not math.isfinite(centre):
             return Estimate(value, n=n, n_of="answers", level=self.level, note=SAME_ANSWERS)
-        half = float(stats.t.ppf((1 + self.level) / 2, spread.free)) * math.sqrt(spread.variance) * slope
+        half = float(stats.t.ppf((1 + self.level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
         return Estimate(value, low, high, n, "answers", self.level, method)
 
@@ -248,28 +251,28 @@ class Figures:
         if not math.isfinite(centre):
             return math.nan
         t = (centre - _to_line(null, bounds)[0]) / (math.sqrt(spread.variance) * slope)
-        return float(2 * stats.t.sf(abs(t), spread.free))
+        return float(2 * stats.t.sf(abs(t), spread.freedom))
 
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
     variance: float
-    free: float
+    freedom: float
     clusters: dict[str, int]
     fewest: dict[str, int]
 
     @property
     def method(self) -> str:
         counted = " and ".join(f"{count:,} {dimension}" for dimension, count in self.clusters.items())
-        return f"clustered by {counted}; t with {self.free:.4g} degrees of freedom"
+        return f"clustered by {counted}; t with {self.freedom:.4g} degrees of freedom"
 
     def missing(self, value: float) -> str:
         """Why there is no interval, or nothing."""
         if not math.isfinite(value):
             return "the figure is undefined"
-        few = [(count, dimension) for dimension, count in self.fewest.items() if count < LEAST_CLUSTERS]
-        if few:
-            count, dimension = min(few)
+        too_few = [(count, dimension) for dimension, count in self.fewest.items() if count < LEAST_CLUSTERS]
+        if too_few:
+            count, dimension = min(too_few)
             counted = f"{count:,} {dimension if count != 1 else dimension.removesuffix('s')}"
             return f"based on {counted} only: an interval needs at least {LEAST_CLUSTERS}"
         # Rounding leaves a trace of a variance that is 0.
@@ -316,25 +319,18 @@ def ratios(above: ArrayLike, below: ArrayLike, dimensions: Dimensions, *, level:
 def _terms_of(dimension: str, codes: Ints) -> list[Term]:
     if codes.ndim == 1:
         return [Term(1, None, codes, dimension, counts=True)]
-    one, two = codes.T
-    rows, apart = np.arange(len(codes)), np.nonzero(one != two)[0]
-    sides = np.repeat([0, 1], [len(rows), len(apart)]).astype(np.int64)
-    both = np.concatenate([one, two[apart]])
-    members = Term(1, np.concatenate([rows, apart]), both, dimension, counts=True, sides=sides)
-    low, high = np.minimum(one, two)[apart], np.maximum(one, two)[apart]
-    return [members, Term(-1, apart, _crossed(low, high), dimension)]
+    first, second = codes.T
+    rows, different = np.arange(len(codes)), np.nonzero(first != second)[0]
+    sides = np.repeat([0, 1], [len(rows), len(different)]).astype(np.int64)
+    member_codes = np.concatenate([first, second[different]])
+    members = Term(1, np.concatenate([rows, different]), member_codes, dimension, counts=True, sides=sides)
+    low, high = np.minimum(first, second)[different], np.maximum(first, second)[different]
+    return [members, Term(-1, different, _crossed(low, high), dimension)]
 
 
-def _crossed(one: Ints, two: Ints) -> Ints:
+def _crossed(first: Ints, second: Ints) -> Ints:
     """Codes of the combinations of two codes."""
-    return np.asarray(pd.factorize(one * (int(two.max(initial=0)) + 1) + two)[0], dtype=np.int64)
-
-
-def _degrees(clusters: int, counts: Ints, variances: Floats) -> float:
-    """Degrees of freedom over a dimension: Welch's if no cluster is in two of the levels, otherwise G − 1."""
-    if len(counts) > 1 and counts.sum() == clusters and variances.sum() > 0:
-        return float(variances.sum() ** 2 / (variances**2 / np.maximum(counts - 1, 1)).sum())
-    return float(clusters - 1)
+    return np.asarray(pd.factorize(first * (int(second.max(initial=0)) + 1) + second)[0], dtype=np.int64)
 
 
 def _to_line(value: float, bounds: Bounds | None) -> tuple[float, float]:

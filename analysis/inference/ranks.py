@@ -1,4 +1,4 @@
-"""Ranks of figures, as far as the data tell them apart."""
+"""Ranks of figures, as far as the data tell them apart, and corrected p of families of tests."""
 
 from __future__ import annotations
 
@@ -7,9 +7,21 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from analysis.inference.crossed import Bounds, Figures, Floats
-from analysis.inference.families import holm
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Holm's (1979) corrected p of a family, (T,): compare each with the level itself. NaN stays NaN and counts as no
+    test."""
+    p_values = np.asarray(p, dtype=float)
+    defined = np.nonzero(~np.isnan(p_values))[0]
+    order = defined[np.argsort(p_values[defined], kind="stable")]
+    corrected = np.full(p_values.shape, np.nan)
+    factors = np.arange(len(order), 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return corrected
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +34,9 @@ class Ranking:
     ranks: Sequence[tuple[int, int, int]]
     p: Floats
 
-    def is_clear(self, at: int) -> bool:
+    def is_clear(self, index: int) -> bool:
         """Whether the figure's rank is known."""
-        _, best, worst = self.ranks[at]
+        _, best, worst = self.ranks[index]
         return best == worst
 
 
@@ -36,20 +48,20 @@ def ranked_figures(figures: Figures, *, bounds: Bounds | None = None) -> Ranking
     are those of a difference.
     """
     p = np.full((len(figures.values), len(figures.values)), np.nan)
-    for one, two in combinations(range(len(p)), 2):
-        p[one, two] = p[two, one] = figures.p_difference(one, two, bounds=bounds, cautious=True)
+    for first, second in combinations(range(len(p)), 2):
+        p[first, second] = p[second, first] = figures.p_difference(first, second, bounds=bounds, cautious=True)
     return ranking_of(figures.values, p, figures.level)
 
 
 def ranking_of(values: Floats, p: Floats, level: float = 0.95) -> Ranking:
     """The same from figures (K,) and the uncorrected p of each difference (K, K)."""
-    many = len(values)
-    upper = np.triu_indices(many, 1)
-    corrected = np.full((many, many), np.nan)
+    count = len(values)
+    upper = np.triu_indices(count, 1)
+    corrected = np.full((count, count), np.nan)
     corrected[upper] = holm(p[upper])
     corrected.T[upper] = corrected[upper]
-    apart, larger = corrected < 1 - level, values[None, :] > values[:, None]
-    better, worse = (apart & larger).sum(axis=1), (apart & ~larger).sum(axis=1)
-    own = 1 + (values[None, :] > values[:, None] + 1e-12).sum(axis=1)
-    ranks = [(int(own[at]), 1 + int(better[at]), many - int(worse[at])) for at in range(many)]
+    different, larger = corrected < 1 - level, values[None, :] > values[:, None]
+    better, worse = (different & larger).sum(axis=1), (different & ~larger).sum(axis=1)
+    rank = 1 + (values[None, :] > values[:, None] + 1e-12).sum(axis=1)
+    ranks = [(int(rank[index]), 1 + int(better[index]), count - int(worse[index])) for index in range(count)]
     return Ranking(ranks, corrected)

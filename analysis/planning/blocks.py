@@ -24,7 +24,7 @@ from common.words import counted
 
 #: How many contexts, systems or samples a message names.
 NAMED = 5
-Thing = TypeVar("Thing")
+Element = TypeVar("Element")
 
 
 class PlanError(ValueError):
@@ -107,20 +107,23 @@ def plan_blocks(
     if tasks is None:
         tasks = tasks_for(len(samples), size, ratings_per_sample or 0)
     rng = random.Random(seed)  # noqa: S311 - a plan must be reproducible, not unpredictable
-    systems = list(dict.fromkeys(each.system for each in samples))
-    code = {name: at for at, name in enumerate(systems)}
-    owned: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for each in samples:
-        owned[each.context][code[each.system]].append(each.name)
-    shares = _tasks_by_context({name: sum(map(len, own.values())) for name, own in owned.items()}, tasks, rng)
-    sizes = {name: {system: len(names) for system, names in own.items()} for name, own in owned.items()}
-    bundles = _exact_bundles(sizes, shares, size, len(systems), rng)
+    systems = list(dict.fromkeys(sample.system for sample in samples))
+    code_of_system = {name: index for index, name in enumerate(systems)}
+    names_by_context: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for sample in samples:
+        names_by_context[sample.context][code_of_system[sample.system]].append(sample.name)
+    sizes = {
+        name: {system: len(names) for system, names in by_system.items()}
+        for name, by_system in names_by_context.items()
+    }
+    tasks_of_context = _tasks_by_context({name: sum(counts.values()) for name, counts in sizes.items()}, tasks, rng)
+    bundles = _exact_bundles(sizes, tasks_of_context, size, len(systems), rng)
     if bundles is None:
-        bundles = first_bundles(sizes, shares, size, len(systems), rng)
+        bundles = first_bundles(sizes, tasks_of_context, size, len(systems), rng)
     meetings = balance(bundles, sizes, len(systems), rng)
-    blocks = _with_samples(bundles, owned, rng)
+    blocks = _with_samples(bundles, names_by_context, rng)
     shown = Counter(name for block in blocks for name in block.samples)
-    counts = {each.name: shown[each.name] for each in samples}
+    counts = {sample.name: shown[sample.name] for sample in samples}
     frame = pd.DataFrame(meetings, index=systems, columns=systems)
     rng.shuffle(blocks)
     plan = BlockPlan(tuple(blocks), frame, counts, ())
@@ -130,9 +133,9 @@ def plan_blocks(
 def _check(samples: Sequence[Sample], size: int, ratings: float | None, tasks: int | None) -> None:
     if not samples:
         raise PlanError("There are no samples. Add some.")
-    doubled = [name for name, times in Counter(each.name for each in samples).items() if times > 1]
-    if doubled:
-        raise PlanError(f"Several samples have the name {_listed(doubled)}. Give every sample its own name.")
+    repeated = [name for name, times in Counter(sample.name for sample in samples).items() if times > 1]
+    if repeated:
+        raise PlanError(f"Several samples have the name {_listed(repeated)}. Give every sample its own name.")
     if size < 2:
         raise PlanError(f"A task of {counted(size, 'sample')} compares nothing. Show 2 or more together.")
     if (ratings is None) == (tasks is None):
@@ -140,16 +143,17 @@ def _check(samples: Sequence[Sample], size: int, ratings: float | None, tasks: i
     target = tasks if tasks is not None else ratings
     if target is None or not (math.isfinite(target) and target > 0):
         raise PlanError(f"The target is {target}. Give a number above 0.")
-    there: dict[str, set[str]] = defaultdict(set)
-    for each in samples:
-        there[each.context].add(each.system)
-    few = {name: found for name, found in there.items() if len(found) < size}
-    if few:
-        name, found = next(iter(few.items()))
+    systems_by_context: dict[str, set[str]] = defaultdict(set)
+    for sample in samples:
+        systems_by_context[sample.context].add(sample.system)
+    short = {name: systems for name, systems in systems_by_context.items() if len(systems) < size}
+    if short:
+        name, systems = next(iter(short.items()))
         raise PlanError(
-            f"A task shows {size} different systems, but {counted(len(few), 'context')} of {len(there):,} "
-            f"{'has' if len(few) == 1 else 'have'} fewer: {_listed(few)}. “{name[:60]}” has {len(found)}: "
-            f"{_listed(sorted(found))}. Add samples, leave these contexts out, or show fewer systems per task."
+            f"A task shows {size} different systems, but {counted(len(short), 'context')} of "
+            f"{len(systems_by_context):,} {'has' if len(short) == 1 else 'have'} fewer: {_listed(short)}. "
+            f"“{name[:60]}” has {len(systems)}: {_listed(sorted(systems))}. "
+            "Add samples, leave these contexts out, or show fewer systems per task."
         )
 
 
@@ -171,14 +175,17 @@ def _exact_bundles(
 ) -> Bundles | None:
     """A design for each context, in which all systems meet equally often; None if some context has none."""
     designs = {}
-    for context, own in sizes.items():
+    for context, counts in sizes.items():
         if tasks[context]:
-            found = exact_design(systems, size, tasks[context])
-            if found is None or len(own) < systems or len(set(own.values())) > 1:
+            design = exact_design(systems, size, tasks[context])
+            if design is None or len(counts) < systems or len(set(counts.values())) > 1:
                 return None
-            designs[context] = found
+            designs[context] = design
     places = {context: rng.sample(range(systems), systems) for context in designs}
-    return {context: [{places[context][at] for at in block} for block in designs.get(context, ())] for context in sizes}
+    return {
+        context: [{places[context][index] for index in block} for block in designs.get(context, ())]
+        for context in sizes
+    }
 
 
 def _with_samples(
@@ -186,10 +193,10 @@ def _with_samples(
 ) -> list[Block]:
     """Each system's samples of a context in turn, so that they are shown equally often."""
     blocks = []
-    for context, found in bundles.items():
+    for context, context_bundles in bundles.items():
         queues = {system: _shuffled(names, rng) for system, names in owned[context].items()}
         turns: Counter[int] = Counter()
-        for bundle in _shuffled(found, rng):
+        for bundle in _shuffled(context_bundles, rng):
             members = sorted(bundle)
             names = [queues[system][turns[system] % len(queues[system])] for system in members]
             turns.update(members)
@@ -197,8 +204,8 @@ def _with_samples(
     return blocks
 
 
-def _shuffled(things: Sequence[Thing], rng: random.Random) -> list[Thing]:
-    return rng.sample(things, len(things))
+def _shuffled(elements: Sequence[Element], rng: random.Random) -> list[Element]:
+    return rng.sample(elements, len(elements))
 
 
 def _notes(
@@ -217,19 +224,20 @@ def _notes(
     ]
     if plan.unrated:
         needed = tasks_for(len(samples), size, 1)
-        many = counted(len(plan.unrated), "sample")
-        notes.append(f"{many} in no task: {_listed(plan.unrated)}. About {needed:,} tasks show each once.")
+        unrated = counted(len(plan.unrated), "sample")
+        notes.append(f"{unrated} in no task: {_listed(plan.unrated)}. About {needed:,} tasks show each once.")
     notes += _meeting_notes(plan, sizes, systems)
-    usual = Counter(many for own in sizes.values() for many in own.values()).most_common(1)[0][0]
+    usual = Counter(count for counts in sizes.values() for count in counts.values()).most_common(1)[0][0]
     odd = [
-        f"{name[:60]} has {own.get(at, 0)} of {systems[at]}"
-        for name, own in sizes.items()
-        for at in range(len(systems))
-        if own.get(at, 0) != usual
+        f"{name[:60]} has {counts.get(system, 0)} of {systems[system]}"
+        for name, counts in sizes.items()
+        for system in range(len(systems))
+        if counts.get(system, 0) != usual
     ]
     if odd:
-        many = counted(usual, "sample")
-        notes.append(f"Not every context has {many} of each system: {'; '.join(odd[:NAMED])}{_more(odd)}.")
+        notes.append(
+            f"Not every context has {counted(usual, 'sample')} of each system: {'; '.join(odd[:NAMED])}{_more(odd)}."
+        )
     return notes
 
 
@@ -238,22 +246,22 @@ def _meeting_notes(plan: BlockPlan, sizes: Mapping[str, Mapping[int, int]], syst
     if plan.balanced:
         span = counted(low, "time") if low == high else f"{low:,} or {high:,} times"
         return [f"Any two systems meet {span}."]
-    together = {pair for own in sizes.values() for pair in combinations(sorted(own), 2)}
+    together = {pair for counts in sizes.values() for pair in combinations(sorted(counts), 2)}
     never = [
-        f"{systems[one]} and {systems[two]}"
-        for one, two in combinations(range(len(systems)), 2)
-        if (one, two) not in together
+        f"{systems[first]} and {systems[second]}"
+        for first, second in combinations(range(len(systems)), 2)
+        if (first, second) not in together
     ]
-    told = [f"Systems meet {low:,} to {high:,} times. The search found no plan in which this differs by 1 at most."]
+    notes = [f"Systems meet {low:,} to {high:,} times. The search found no plan in which this differs by 1 at most."]
     if never:
-        told.append(f"These systems have no context in common, so they never meet: {_listed(never)}.")
-    return told
+        notes.append(f"These systems have no context in common, so they never meet: {_listed(never)}.")
+    return notes
 
 
 def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
-    found = [f"“{name[:60]}”" for name in names]
-    return ", ".join(found[:NAMED]) + _more(found)
+    quoted = [f"“{name[:60]}”" for name in names]
+    return ", ".join(quoted[:NAMED]) + _more(quoted)
 
 
-def _more(found: Sequence[str]) -> str:
-    return f" and {len(found) - NAMED:,} more" if len(found) > NAMED else ""
+def _more(names: Sequence[str]) -> str:
+    return f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""

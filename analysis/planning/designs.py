@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from math import gcd, isqrt
 
 #: The search is for designs up to this size. With each group it gives up after so many blocks begun, and after so many
@@ -35,8 +36,8 @@ def meetings_in_design(systems: int, size: int, blocks: int) -> int | None:
     """λ, how often each pair of systems would meet, if the counts allow a design; None if they do not."""
     if not 2 <= size < systems or blocks < systems or blocks * size % systems:
         return None
-    times, rest = divmod(blocks * size // systems * (size - 1), systems - 1)
-    return None if rest else times
+    times, remainder = divmod(blocks * size // systems * (size - 1), systems - 1)
+    return None if remainder else times
 
 
 @cache
@@ -54,9 +55,9 @@ def exact_design(systems: int, size: int, blocks: int) -> tuple[Block, ...] | No
     for copies in range(gcd(blocks, times), 0, -1):
         if blocks % copies or meetings_in_design(systems, size, blocks // copies) is None:
             continue
-        found = _from_orbits(systems, size, times // copies)
-        if found is not None:
-            return found * copies
+        design = _from_orbits(systems, size, times // copies)
+        if design is not None:
+            return design * copies
     return None
 
 
@@ -64,54 +65,50 @@ def _from_orbits(systems: int, size: int, times: int) -> tuple[Block, ...] | Non
     """A design by any of the groups, the largest first."""
     if 2 * size > systems:
         return _from_complements(systems, size, times)
-    for order, fixed in _groups(systems):
+    # (m, f): a cyclic group of order m that turns (v − f) / m cycles and leaves f systems where they are.
+    orders = [(order, fixed) for fixed in (0, 1, 2) for order in range(SMALLEST_GROUP, systems + 1)]
+    groups = [(order, fixed) for order, fixed in orders if systems > fixed and (systems - fixed) % order == 0]
+    for order, fixed in sorted(groups, key=lambda group: (-group[0], group[1])):
         orbits = _orbits(systems, size, times, order, fixed)
         if orbits is not None:
-            found = _chosen(orbits, len(set(_pair_orbits(systems, order, fixed).values())), times)
-            if found is not None:
-                return tuple(block for orbit in found for block in orbit.blocks)
+            orbits_used = _exact_cover(orbits, len(set(_pair_orbits(systems, order, fixed).values())), times)
+            if orbits_used is not None:
+                return tuple(block for orbit in orbits_used for block in orbit.blocks)
     return None
 
 
 def _from_complements(systems: int, size: int, times: int) -> tuple[Block, ...] | None:
     """What the blocks of a design leave out is a design, too. b and r follow from λ."""
-    each = times * (systems - 1) // (size - 1)
-    many = each * systems // size
+    blocks_per_system = times * (systems - 1) // (size - 1)
+    block_count = blocks_per_system * systems // size
     small = systems - size
     if small == 1:
-        absent: tuple[Block, ...] | None = tuple((system,) for system in range(systems)) * (many // systems)
+        absent: tuple[Block, ...] | None = tuple((system,) for system in range(systems)) * (block_count // systems)
     else:
-        absent = _from_orbits(systems, small, many - 2 * each + times)
+        absent = _from_orbits(systems, small, block_count - 2 * blocks_per_system + times)
     everyone = set(range(systems))
     return None if absent is None else tuple(tuple(sorted(everyone - set(block))) for block in absent)
-
-
-def _groups(systems: int) -> Iterator[tuple[int, int]]:
-    """(m, f): a cyclic group of order m that turns (v − f) / m cycles and leaves f systems where they are."""
-    orders = [(order, fixed) for fixed in (0, 1, 2) for order in range(SMALLEST_GROUP, systems + 1)]
-    found = [(order, fixed) for order, fixed in orders if systems > fixed and (systems - fixed) % order == 0]
-    yield from sorted(found, key=lambda each: (-each[0], each[1]))
 
 
 def _turned(system: int, by: int, order: int, moving: int) -> int:
     if system >= moving:
         return system
-    cycle, place = divmod(system, order)
-    return cycle * order + (place + by) % order
+    cycle, position = divmod(system, order)
+    return cycle * order + (position + by) % order
 
 
 def _pair_orbits(systems: int, order: int, fixed: int) -> dict[tuple[int, int], int]:
     """The number of the orbit of every pair of systems, lower first."""
     moving = systems - fixed
-    found: dict[tuple[int, int], int] = {}
-    for one in range(systems):
-        for two in range(one + 1, systems):
-            if (one, two) not in found:
-                number = len(set(found.values()))
+    orbit_of_pair: dict[tuple[int, int], int] = {}
+    for low in range(systems):
+        for high in range(low + 1, systems):
+            if (low, high) not in orbit_of_pair:
+                number = len(set(orbit_of_pair.values()))
                 for by in range(order):
-                    first, second = (_turned(each, by, order, moving) for each in (one, two))
-                    found[min(first, second), max(first, second)] = number
-    return found
+                    first, second = (_turned(system, by, order, moving) for system in (low, high))
+                    orbit_of_pair[min(first, second), max(first, second)] = number
+    return orbit_of_pair
 
 
 def _orbits(systems: int, size: int, times: int, order: int, fixed: int) -> list[_Orbit] | None:
@@ -124,22 +121,25 @@ def _orbits(systems: int, size: int, times: int, order: int, fixed: int) -> list
     sizes: dict[int, int] = defaultdict(int)
     for orbit in number.values():
         sizes[orbit] += 1
-    found: dict[frozenset[Block], _Orbit] = {}
-    for inner in (each for each in range(1, order + 1) if order % each == 0):
+    orbits: dict[frozenset[Block], _Orbit] = {}
+    for inner in (divisor for divisor in range(1, order + 1) if order % divisor == 0):
         step = order // inner
         parts = [
-            tuple(cycle * order + place + step * by for by in range(inner))
+            tuple(cycle * order + position + step * by for by in range(inner))
             for cycle in range(moving // order)
-            for place in range(step)
+            for position in range(step)
         ] + [(system,) for system in range(moving, systems)]
         for block in _unions(parts, size, step, times, number, sizes):
             if block is None:
                 return None
-            blocks = {tuple(sorted(_turned(each, by, order, moving) for each in block)) for by in range(order)}
-            covers = _covers(block, len(blocks), number, sizes)
-            if all(many <= times for many in covers.values()):
-                found.setdefault(frozenset(blocks), _Orbit(tuple(sorted(blocks)), covers))
-    return list(found.values())
+            blocks = {tuple(sorted(_turned(system, by, order, moving) for system in block)) for by in range(order)}
+            counts: dict[int, int] = defaultdict(int)
+            for pair in combinations(sorted(block), 2):
+                counts[number[pair]] += len(blocks)
+            covers = {orbit: count // sizes[orbit] for orbit, count in counts.items()}
+            if all(count <= times for count in covers.values()):
+                orbits.setdefault(frozenset(blocks), _Orbit(tuple(sorted(blocks)), covers))
+    return list(orbits.values())
 
 
 def _unions(
@@ -159,19 +159,19 @@ def _unions(
         if len(block) == size:
             yield list(block)
             return
-        for at in range(start, len(parts)):
-            part = parts[at]
+        for index in range(start, len(parts)):
+            part = parts[index]
             if begun > MOST_BEGUN:
                 return
             if len(block) + len(part) > size or (not block and len(part) * step > 1 and part[0] % (len(part) * step)):
                 continue
-            pairs = [number[min(one, two), max(one, two)] for one in part for two in block]
-            pairs += [number[one, two] for place, one in enumerate(part) for two in part[place + 1 :]]
+            pairs = [number[min(system, member), max(system, member)] for system in part for member in block]
+            pairs += [number[pair] for pair in combinations(part, 2)]
             for pair in pairs:
                 counts[pair] += 1
             if all(counts[pair] * step <= times * sizes[pair] for pair in pairs):
                 block.extend(part)
-                yield from extend(at + 1)
+                yield from extend(index + 1)
                 del block[-len(part) :]
             for pair in pairs:
                 counts[pair] -= 1
@@ -181,55 +181,45 @@ def _unions(
         yield None
 
 
-def _covers(
-    block: Sequence[int], images: int, number: dict[tuple[int, int], int], sizes: dict[int, int]
-) -> dict[int, int]:
-    """By orbit of pairs: how many of the block's ``images`` contain each pair of it."""
-    counts: dict[int, int] = defaultdict(int)
-    ordered = sorted(block)
-    for place, one in enumerate(ordered):
-        for two in ordered[place + 1 :]:
-            counts[number[one, two]] += images
-    return {orbit: many // sizes[orbit] for orbit, many in counts.items()}
-
-
-def _chosen(orbits: Sequence[_Orbit], pairs: int, times: int) -> list[_Orbit] | None:
+def _exact_cover(orbits: Sequence[_Orbit], pairs: int, times: int) -> list[_Orbit] | None:
     """Orbits, each once at most, that together contain every pair ``times`` times. None after MOST_LOOKS."""
     by_pair: list[list[int]] = [[] for _ in range(pairs)]
-    for at, orbit in enumerate(orbits):
+    for index, orbit in enumerate(orbits):
         for pair in orbit.covers:
-            by_pair[pair].append(at)
-    left = [times] * pairs
-    taken: list[int] = []
+            by_pair[pair].append(index)
+    remaining = [times] * pairs
+    chosen: list[int] = []
     looks = 0
 
-    def fits(at: int) -> bool:
+    def fits(index: int) -> bool:
         nonlocal looks
         looks += 1
-        return all(many <= left[pair] for pair, many in orbits[at].covers.items())
+        return all(count <= remaining[pair] for pair, count in orbits[index].covers.items())
 
     def search(barred: set[int]) -> bool:
         if looks > MOST_LOOKS:
             return False
-        open_pairs = [pair for pair in range(pairs) if left[pair]]
+        open_pairs = [pair for pair in range(pairs) if remaining[pair]]
         if not open_pairs:
             return True
-        options = {pair: [at for at in by_pair[pair] if at not in barred and fits(at)] for pair in open_pairs}
-        pair = min(open_pairs, key=lambda each: len(options[each]))
+        options = {
+            pair: [index for index in by_pair[pair] if index not in barred and fits(index)] for pair in open_pairs
+        }
+        pair = min(open_pairs, key=lambda candidate: len(options[candidate]))
         tried = set(barred)
-        for at in options[pair]:
-            tried.add(at)
-            _take(orbits[at], left, -1)
-            taken.append(at)
+        for index in options[pair]:
+            tried.add(index)
+            _add_covers(orbits[index], remaining, -1)
+            chosen.append(index)
             if search(tried):
                 return True
-            taken.pop()
-            _take(orbits[at], left, 1)
+            chosen.pop()
+            _add_covers(orbits[index], remaining, 1)
         return False
 
-    return [orbits[at] for at in taken] if search(set()) else None
+    return [orbits[index] for index in chosen] if search(set()) else None
 
 
-def _take(orbit: _Orbit, left: list[int], sign: int) -> None:
-    for pair, many in orbit.covers.items():
-        left[pair] += sign * many
+def _add_covers(orbit: _Orbit, remaining: list[int], sign: int) -> None:
+    for pair, count in orbit.covers.items():
+        remaining[pair] += sign * count

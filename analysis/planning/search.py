@@ -31,81 +31,85 @@ def first_bundles(sizes: Sizes, tasks: Mapping[str, int], size: int, systems: in
     Where `bundles_per_round` allows it, a context's bundles come in rounds: those of one round share no system.
     """
     meetings = [[0] * systems for _ in range(systems)]
-    used: Counter[int] = Counter()
-    found: Bundles = {}
-    for context, many in tasks.items():
-        left = _appearances(sizes[context], many, size, used, rng)
-        used.update(left)
-        found[context] = []
+    times_used: Counter[int] = Counter()
+    bundles: Bundles = {}
+    for context, task_count in tasks.items():
+        appearances_left = _appearances(sizes[context], task_count, size, times_used, rng)
+        times_used.update(appearances_left)
+        bundles[context] = []
         in_round = bundles_per_round(sizes[context], size)
         this_round: dict[int, int] = {}
-        for at, remaining in enumerate(range(many, 0, -1)):
-            if in_round and at % in_round == 0:
+        for index, remaining in enumerate(range(task_count, 0, -1)):
+            if in_round and index % in_round == 0:
                 # The last round may be smaller: it has the systems that are shown once more than the others.
-                this_round = {system: 1 for system, times in left.items() if times or remaining >= in_round}
+                this_round = {system: 1 for system, times in appearances_left.items() if times or remaining >= in_round}
             if in_round:
-                bundle = _greedy(this_round, min(remaining, in_round - at % in_round), size, meetings, rng)
+                bundle = _greedy(this_round, min(remaining, in_round - index % in_round), size, meetings, rng)
                 this_round = {system: 1 for system in this_round if system not in bundle}
             else:
-                bundle = _greedy(left, remaining, size, meetings, rng)
-            found[context].append(bundle)
+                bundle = _greedy(appearances_left, remaining, size, meetings, rng)
+            bundles[context].append(bundle)
             for system in bundle:
-                left[system] -= 1
+                appearances_left[system] -= 1
                 for other in bundle:
                     if other != system:
                         meetings[system][other] += 1
-    return found
+    return bundles
 
 
-def bundles_per_round(own: Mapping[int, int], size: int) -> int:
+def bundles_per_round(sample_counts: Mapping[int, int], size: int) -> int:
     """How many bundles show every system of a context once; 0 if whole bundles cannot, or a system has several samples.
 
     A worker who has done one bundle can do the rest of its round without meeting a text again. With several samples of
     each system, bundles seldom have the same ones anyway.
     """
-    whole = set(own.values()) == {1} and len(own) % size == 0
-    return len(own) // size if whole else 0
+    one_sample_each = set(sample_counts.values()) == {1} and len(sample_counts) % size == 0
+    return len(sample_counts) // size if one_sample_each else 0
 
 
 def _appearances(
-    own: Mapping[int, int], tasks: int, size: int, used: Mapping[int, int], rng: random.Random
+    sample_counts: Mapping[int, int], tasks: int, size: int, times_used: Mapping[int, int], rng: random.Random
 ) -> dict[int, int]:
     """How many of a context's tasks show each system: in proportion to its samples, at most once in each task."""
-    exact = _capped(own, tasks * size, tasks)
-    whole = {system: math.floor(share + 1e-9) for system, share in exact.items()}
-    order = list(own)
+    exact = _capped(sample_counts, tasks * size, tasks)
+    appearances = {system: math.floor(share + 1e-9) for system, share in exact.items()}
+    order = list(sample_counts)
     rng.shuffle(order)
     # Fractions are rounded up where systems were used least so far, so that rounding does not add up over contexts.
-    order.sort(key=lambda system: used.get(system, 0))
-    short = tasks * size - sum(whole.values())
-    for system in [system for system in order if whole[system] < min(tasks, exact[system])][:short]:
-        whole[system] += 1
+    order.sort(key=lambda system: times_used.get(system, 0))
+    short = tasks * size - sum(appearances.values())
+    for system in [system for system in order if appearances[system] < min(tasks, exact[system])][:short]:
+        appearances[system] += 1
     for system in order:
-        while sum(whole.values()) < tasks * size and whole[system] < tasks:
-            whole[system] += 1
-    return whole
+        while sum(appearances.values()) < tasks * size and appearances[system] < tasks:
+            appearances[system] += 1
+    return appearances
 
 
-def _capped(own: Mapping[int, int], total: float, most: int) -> dict[int, float]:
-    """``total`` in proportion to ``own``, but no share above ``most``; the rest goes to the others."""
+def _capped(sample_counts: Mapping[int, int], total: float, most: int) -> dict[int, float]:
+    """``total`` in proportion to ``sample_counts``, but no share above ``most``; the rest goes to the others."""
     full: set[int] = set()
     while True:
-        weight = sum(many for system, many in own.items() if system not in full)
-        left = total - most * len(full)
-        shares = {s: float(most) if s in full else left * many / weight for s, many in own.items()}
+        weight = sum(count for system, count in sample_counts.items() if system not in full)
+        remaining = total - most * len(full)
+        shares = {s: float(most) if s in full else remaining * count / weight for s, count in sample_counts.items()}
         over = {system for system, share in shares.items() if system not in full and share > most + 1e-9}
         if not over:
             return shares
         full |= over
 
 
-def _greedy(left: Mapping[int, int], remaining: int, size: int, meetings: Meetings, rng: random.Random) -> Bundle:
+def _greedy(
+    appearances_left: Mapping[int, int], remaining: int, size: int, meetings: Meetings, rng: random.Random
+) -> Bundle:
     """Systems that must be in every remaining bundle, then those that met the chosen ones least."""
-    bundle = {system for system, many in left.items() if many >= remaining}
-    free = [system for system, many in left.items() if 0 < many < remaining]
+    bundle = {system for system, times in appearances_left.items() if times >= remaining}
+    free = [system for system, times in appearances_left.items() if 0 < times < remaining]
     rng.shuffle(free)
     while len(bundle) < size:
-        best = min(free, key=lambda system: (sum(meetings[system][other] for other in bundle), -left[system]))
+        best = min(
+            free, key=lambda system: (sum(meetings[system][other] for other in bundle), -appearances_left[system])
+        )
         free.remove(best)
         bundle.add(best)
     return bundle
@@ -123,11 +127,14 @@ def balance(bundles: Bundles, sizes: Sizes, systems: int, rng: random.Random) ->
     meetings = count_meetings(bundles, systems)
     if systems < 2 or not any(bundles.values()):
         return meetings
-    contexts = [context for context, found in bundles.items() if found]
-    used = {context: Counter(system for bundle in bundles[context] for system in bundle) for context in contexts}
-    cost = _cost(meetings)
-    floor = _least_cost(meetings)
-    size = next(len(bundle) for found in bundles.values() for bundle in found)
+    contexts = [context for context, context_bundles in bundles.items() if context_bundles]
+    times_used = {context: Counter(system for bundle in bundles[context] for system in bundle) for context in contexts}
+    cost = sum(count * count for row in meetings for count in row) // 2
+    # The cost if the same meetings were spread evenly over all pairs.
+    pairs = systems * (systems - 1) // 2
+    low, over = divmod(sum(map(sum, meetings)) // 2, pairs)
+    floor = (pairs - over) * low**2 + over * (low + 1) ** 2
+    size = next(len(bundle) for context_bundles in bundles.values() for bundle in context_bundles)
     in_round = {context: bundles_per_round(sizes[context], size) for context in contexts}
     moves = min(MOVES, MOVES_PER_BUNDLE * sum(map(len, bundles.values())))
     most = MOST_MOVES_IN_ROUNDS if any(in_round.values()) else MOST_MOVES
@@ -136,85 +143,69 @@ def balance(bundles: Bundles, sizes: Sizes, systems: int, rng: random.Random) ->
             break
         context = rng.choice(contexts)
         warmth = (FIRST_WARMTH if move < moves else WARMTH) * (1 - move % moves / moves)
-        own = bundles[context]
+        candidates = bundles[context]
         if in_round[context]:
-            start = rng.randrange(len(own)) // in_round[context] * in_round[context]
-            own = own[start : start + in_round[context]]
-        cost += _try(own, used[context], sizes[context], meetings, warmth, rng)
+            start = rng.randrange(len(candidates)) // in_round[context] * in_round[context]
+            candidates = candidates[start : start + in_round[context]]
+        cost += _try_move(candidates, times_used[context], sizes[context], meetings, warmth, rng)
     return meetings
 
 
 def count_meetings(bundles: Bundles, systems: int) -> Meetings:
     """How often each pair of systems is in one bundle, (S, S), 0 on the diagonal."""
     meetings = [[0] * systems for _ in range(systems)]
-    for found in bundles.values():
-        for bundle in found:
-            for one in bundle:
-                for two in bundle:
-                    meetings[one][two] += one != two
+    for context_bundles in bundles.values():
+        for bundle in context_bundles:
+            for first in bundle:
+                for second in bundle:
+                    meetings[first][second] += first != second
     return meetings
 
 
-def _cost(meetings: Meetings) -> int:
-    return sum(count * count for row in meetings for count in row) // 2
-
-
-def _least_cost(meetings: Meetings) -> int:
-    """The cost if the same meetings were spread evenly over all pairs."""
-    pairs = len(meetings) * (len(meetings) - 1) // 2
-    low, over = divmod(sum(map(sum, meetings)) // 2, pairs)
-    return (pairs - over) * low**2 + over * (low + 1) ** 2
-
-
-def _try(
-    found: list[Bundle],
-    used: Counter[int],
-    own: Mapping[int, int],
+def _try_move(
+    candidates: list[Bundle],
+    times_used: Counter[int],
+    sample_counts: Mapping[int, int],
     meetings: Meetings,
     warmth: float,
     rng: random.Random,
 ) -> int:
     """One random move in a context, kept if it lowers the cost or by chance. Returns the change of the cost."""
-    one = rng.choice(found)
-    gone = rng.choice(tuple(one))
-    two = rng.choice(found)
-    new = rng.choice(tuple(own if two is one else two))
-    if new in one or (two is not one and gone in two):
+    first = rng.choice(candidates)
+    gone = rng.choice(tuple(first))
+    second = rng.choice(candidates)
+    new = rng.choice(tuple(sample_counts if second is first else second))
+    if new in first or (second is not first and gone in second):
         return 0
-    if two is one and used[gone] * own[new] <= used[new] * own[gone]:
+    if second is first and times_used[gone] * sample_counts[new] <= times_used[new] * sample_counts[gone]:
         return 0
-    rest_one = [other for other in one if other != gone]
-    rest_two = [] if two is one else [other for other in two if other != new]
-    change = _change(gone, new, rest_one, rest_two, meetings)
+    first_others = [other for other in first if other != gone]
+    second_others = [] if second is first else [other for other in second if other != new]
+    # How the sum of squared counts changes if ``new`` joins the first others for ``gone``, and the other way round.
+    old, fresh, change = meetings[gone], meetings[new], 0
+    for other in first_others:
+        if other not in second_others:
+            change += 2 * (fresh[other] - old[other]) + 2
+    for other in second_others:
+        if other not in first_others:
+            change += 2 * (old[other] - fresh[other]) + 2
     if change > 0 and rng.random() >= math.exp(-change / max(warmth, 1e-9)):
         return 0
-    _move(gone, new, rest_one, meetings)
-    one.remove(gone)
-    one.add(new)
-    if two is one:
-        used[gone] -= 1
-        used[new] += 1
+    _move(gone, new, first_others, meetings)
+    first.remove(gone)
+    first.add(new)
+    if second is first:
+        times_used[gone] -= 1
+        times_used[new] += 1
     else:
-        _move(new, gone, rest_two, meetings)
-        two.remove(new)
-        two.add(gone)
+        _move(new, gone, second_others, meetings)
+        second.remove(new)
+        second.add(gone)
     return change
 
 
-def _change(gone: int, new: int, rest_one: Sequence[int], rest_two: Sequence[int], meetings: Meetings) -> int:
-    """How the sum of squared counts changes if ``new`` joins the first rest for ``gone``, and the other way round."""
-    old, fresh, change = meetings[gone], meetings[new], 0
-    for other in rest_one:
-        if other not in rest_two:
-            change += 2 * (fresh[other] - old[other]) + 2
-    for other in rest_two:
-        if other not in rest_one:
-            change += 2 * (old[other] - fresh[other]) + 2
-    return change
-
-
-def _move(gone: int, new: int, rest: Sequence[int], meetings: Meetings) -> None:
-    for other in rest:
+def _move(gone: int, new: int, others: Sequence[int], meetings: Meetings) -> None:
+    for other in others:
         meetings[gone][other] -= 1
         meetings[other][gone] -= 1
         meetings[new][other] += 1

@@ -3,7 +3,7 @@
 Every plot is 360 units wide, so that its text stays legible on a phone. Its colours come from custom properties of the
 page (``--ink``, ``--muted``, ``--rule``, ``--series-1`` … ``--series-3``), with fallbacks. Series differ by shape as
 well as by colour. Each plot has a title and a description for screen readers; the page must also give the numbers in a
-table. `analysis.plots.files` turns a plot into a separate file, SVG or PNG.
+table. `analysis.plots.image_files` turns a plot into a separate file, SVG or PNG.
 
 Positions are in SVG units, data in their own units; every function returns a string that is safe to put in a page.
 """
@@ -11,8 +11,8 @@ Positions are in SVG units, data in their own units; every function returns a st
 from analysis.plots.canvas import LEFT, Axis, Mark, Words, nice_ticks, padded, tick_label
 from analysis.plots.charts import Classes, Group, bars, histogram, intervals, scatter, spread, strip
 from analysis.plots.diverging import diverging
-from analysis.plots.lines import Line, curves, ranges
-from analysis.plots.matrix import heat_map
+from analysis.plots.heat_maps import heat_map
+from analysis.plots.series import Line, curves, ranges
 
 __all__ = [
     "LEFT",

@@ -59,34 +59,34 @@ class Canvas:
     height: float
     parts: list[str] = field(default_factory=list)
 
-    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = RULE, **more: object) -> None:
-        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **more)
+    def line(self, x1: float, y1: float, x2: float, y2: float, stroke: str = RULE, **attributes: object) -> None:
+        self._add("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=stroke, **attributes)
 
     def rect(self, x: float, y: float, width: float, height: float, fill: str) -> None:
         self._add("rect", x=x, y=y, width=max(0.0, width), height=max(0.0, height), fill=fill)
 
-    def path(self, points: Sequence[tuple[float, float]], *, close: bool = False, **more: object) -> None:
+    def path(self, points: Sequence[tuple[float, float]], *, close: bool = False, **attributes: object) -> None:
         d = "M" + "L".join(f"{_n(x)},{_n(y)}" for x, y in points) + ("Z" if close else "")
-        self._add("path", d=d, **({"fill": "none"} | more))
+        self._add("path", d=d, **({"fill": "none"} | attributes))
 
-    def shape(self, d: str, **more: object) -> None:
+    def shape(self, d: str, **attributes: object) -> None:
         """Path data of absolute moves and lines."""
-        self._add("path", d=d, **more)
+        self._add("path", d=d, **attributes)
 
     def outline(self, x: float, y: float, width: float, height: float) -> None:
         """A frame without fill."""
         self.path([(x, y), (x + width, y), (x + width, y + height), (x, y + height)], close=True, stroke=RULE)
 
-    def marker(self, shape: int, x: float, y: float, size: float = 2.7, **more: object) -> None:
+    def marker(self, shape: int, x: float, y: float, size: float = 2.7, **attributes: object) -> None:
         """A dot, a square or a triangle, in the colour of its series."""
         fill = COLOURS[shape % 3]
         if shape % 3 == 0:
-            self._add("circle", cx=x, cy=y, r=size, fill=fill, **more)
+            self._add("circle", cx=x, cy=y, r=size, fill=fill, **attributes)
         elif shape % 3 == 1:
-            self._add("rect", x=x - size, y=y - size, width=2 * size, height=2 * size, fill=fill, **more)
+            self._add("rect", x=x - size, y=y - size, width=2 * size, height=2 * size, fill=fill, **attributes)
         else:
             corners = [(x, y - 1.3 * size), (x + 1.2 * size, y + size), (x - 1.2 * size, y + size)]
-            self.path(corners, close=True, fill=fill, **more)
+            self.path(corners, close=True, fill=fill, **attributes)
 
     def text(
         self, x: float, y: float, words: str, *, anchor: str = "start", fill: str = MUTED, turn: bool = False
@@ -105,11 +105,14 @@ class Canvas:
         )
 
     def _add(self, name: str, **attributes: object) -> None:
-        told = "".join(f' {key.replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
-        self.parts.append(f"<{name}{told}/>")
+        written = "".join(
+            f' {key.replace("_", "-")}="{_n(value) if isinstance(value, int | float) else escape(str(value))}"'
+            for key, value in attributes.items()
+        )
+        self.parts.append(f"<{name}{written}/>")
 
 
-def nice_ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -> list[float]:
+def nice_ticks(low: float, high: float, *, most: int = 6, whole_numbers: bool = False) -> list[float]:
     """Round numbers 1, 2 or 5 × 10ⁿ apart that enclose low and high, about ``most`` of them.
 
     ValueError: low is not below high.
@@ -119,18 +122,18 @@ def nice_ticks(low: float, high: float, *, most: int = 6, whole: bool = False) -
     raw = (high - low) / max(1, most - 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9))
-    if whole:
+    if whole_numbers:
         step = max(1.0, step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(place * step, 12) for place in range(first, last + 1)]
+    return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 
 
 def padded(values: Sequence[float]) -> tuple[float, float]:
     """The range of the finite values, widened a little; 0 to 1 if there are none."""
-    known = [value for value in values if math.isfinite(value)]
-    if not known:
+    finite = [value for value in values if math.isfinite(value)]
+    if not finite:
         return 0.0, 1.0
-    low, high = min(known), max(known)
+    low, high = min(finite), max(finite)
     room = (high - low) * 0.03 or max(0.5, abs(low) * 0.1)
     return low - room, high + room
 
@@ -156,7 +159,3 @@ def tick_label(tick: float, ticks: Sequence[float]) -> str:
 def _n(number: float) -> str:
     """A position with at most two decimals."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
-
-
-def _value(value: object) -> str:
-    return _n(value) if isinstance(value, int | float) else escape(str(value))

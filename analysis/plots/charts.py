@@ -40,15 +40,15 @@ def bars(words: Words, labels: Sequence[str], counts: Sequence[int]) -> Markup:
     """One horizontal bar per label, with its count and share at the end, in the given order."""
     lines = [textwrap.wrap(label, 24)[:2] or [""] for label in labels]
     total = sum(counts)
-    left = min(150.0, max((len(line) for each in lines for line in each), default=1) * FONT * LETTER + 10)
+    left = min(150.0, max((len(line) for label_lines in lines for line in label_lines), default=1) * FONT * LETTER + 10)
     x = Axis(0, max([1, *counts]), left, WIDTH - 78)
     canvas = Canvas(0)
     top = 6.0
-    for said, count in zip(lines, counts, strict=True):
-        height = 20.0 if len(said) == 1 else 30.0
+    for label_lines, count in zip(lines, counts, strict=True):
+        height = 20.0 if len(label_lines) == 1 else 30.0
         middle = top + height / 2
-        for place, line in enumerate(said):
-            base = middle + 4 + (place - (len(said) - 1) / 2) * 12
+        for line_number, line in enumerate(label_lines):
+            base = middle + 4 + (line_number - (len(label_lines) - 1) / 2) * 12
             canvas.text(left - 6, base, line, anchor="end", fill=INK)
         canvas.rect(left, middle - 7, x(count) - left, 14, COLOURS[0])
         share = f" ({100 * count / total:.0f}%)" if total else ""
@@ -62,7 +62,7 @@ def bars(words: Words, labels: Sequence[str], counts: Sequence[int]) -> Markup:
 
 def histogram(words: Words, edges: Sequence[float], counts: Sequence[int], *, mark: Mark | None = None) -> Markup:
     """Counts between edges (one more than counts); bars touch because the axis is continuous."""
-    y_ticks = nice_ticks(0, max([1, *counts]), whole=True)
+    y_ticks = nice_ticks(0, max([1, *counts]), whole_numbers=True)
     x, y, canvas = frame(words, (edges[0], edges[-1]), (0, y_ticks[-1]), y_ticks=y_ticks, top=26 if mark else 12)
     for left, right, count in zip(edges, edges[1:], counts, strict=False):
         canvas.rect(x(left) + 0.5, y(count), x(right) - x(left) - 1, y(0) - y(count), COLOURS[0])
@@ -80,10 +80,10 @@ def strip(
     values = [value for group in groups for value in group.values] + ([mark.value] if mark else [])
     _, y, canvas = frame(words, None, limits or padded(values), top=26 if mark else 12)
     slot = (WIDTH - 10 - LEFT) / len(groups)
-    for place, group in enumerate(groups):
-        centre = LEFT + slot * (place + 0.5)
+    for index, group in enumerate(groups):
+        centre = LEFT + slot * (index + 0.5)
         for offset, value in zip(spread(group.values, y, slot * 0.42), group.values, strict=True):
-            canvas.marker(place, centre + offset, y(value), 2.4, opacity="0.8")
+            canvas.marker(index, centre + offset, y(value), 2.4, opacity="0.8")
         if group.values:
             mean = y(math.fsum(group.values) / len(group.values))
             canvas.line(centre - slot * 0.3, mean, centre + slot * 0.3, mean, INK, stroke_width="1.6")
@@ -117,24 +117,24 @@ def scatter(
     ``mark`` draws a horizontal line; ``classes`` gives dots the colour and shape of their class; ``note``, such as a
     correlation, appears above the plot. ``across`` and ``up`` are the ends of the axes (by default those of the data).
     """
-    bars_of = list(error) if error is not None else [math.nan] * len(x_values)
-    sure = [0.0 if math.isnan(each) else each for each in bars_of]
-    reach = [value + side * each for value, each in zip(y_values, sure, strict=True) for side in (-1, 1)]
+    half_widths = list(error) if error is not None else [math.nan] * len(x_values)
+    drawn_widths = [0.0 if math.isnan(half) else half for half in half_widths]
+    reach = [value + side * half for value, half in zip(y_values, drawn_widths, strict=True) for side in (-1, 1)]
     low, high = up or padded(reach + ([mark.value] if mark else []))
     lines = bool(mark or classes) + bool(note)
     x, y, canvas = frame(words, across or padded(x_values), (low, high), top=12 + 14 * lines)
     _across(canvas, y, mark)
-    for at, value, each in zip(x_values, y_values, sure, strict=True):
-        if each > 0:
-            ends = y(max(low, value - each)), y(min(high, value + each))
-            canvas.line(x(at), ends[0], x(at), ends[1], COLOURS[0], opacity="0.3")
+    for x_value, value, half in zip(x_values, y_values, drawn_widths, strict=True):
+        if half > 0:
+            ends = y(max(low, value - half)), y(min(high, value + half))
+            canvas.line(x(x_value), ends[0], x(x_value), ends[1], COLOURS[0], opacity="0.3")
     of = classes.of if classes else [0] * len(x_values)
-    for at, value, place in zip(x_values, y_values, of, strict=True):
-        canvas.marker(place, x(at), y(value), opacity="0.75")
+    for x_value, value, class_index in zip(x_values, y_values, of, strict=True):
+        canvas.marker(class_index, x(x_value), y(value), opacity="0.75")
     if classes:
         start = LEFT + (40 + len(mark.label) * FONT * LETTER if mark else 0)
-        for place, name in enumerate(classes.names):
-            canvas.marker(place, start + 5, 10)
+        for class_index, name in enumerate(classes.names):
+            canvas.marker(class_index, start + 5, 10)
             canvas.text(start + 12, 14, name, fill=INK)
             start += 26 + len(name) * FONT * LETTER
     if note:
@@ -146,8 +146,8 @@ def intervals(
     words: Words, rows: Sequence[tuple[str, float, float, float]], *, limits: tuple[float, float] | None = None
 ) -> Markup:
     """A dot with its interval for each row (label, value, low, high), all on one axis, and a line at 0."""
-    known = [number for _, *numbers in rows for number in numbers if math.isfinite(number)]
-    low, high = limits or padded([0.0, *known])
+    finite = [number for _, *numbers in rows for number in numbers if math.isfinite(number)]
+    low, high = limits or padded([0.0, *finite])
     left = min(160.0, max((len(row[0]) for row in rows), default=1) * FONT * LETTER + 12)
     x = Axis(low, high, left, WIDTH - 14)
     ticks = inner_ticks(low, high)
@@ -156,8 +156,8 @@ def intervals(
     for tick in ticks:
         canvas.line(x(tick), 6, x(tick), floor, INK if tick == 0 else RULE)
         canvas.text(x(tick), floor + 14, tick_label(tick, ticks), anchor="middle")
-    for place, (label, value, bottom, top) in enumerate(rows):
-        middle = 26.0 * place + 19
+    for row_index, (label, value, bottom, top) in enumerate(rows):
+        middle = 26.0 * row_index + 19
         canvas.text(left - 8, middle + 4, label, anchor="end", fill=INK)
         if bottom < top:
             canvas.line(x(max(low, bottom)), middle, x(min(high, top)), middle, COLOURS[0], stroke_width="2")
@@ -178,10 +178,10 @@ def spread(values: Sequence[float], y: Axis, reach: float, size: float = 5.0) ->
         places.append((row, rows.get(row, 0)))
         rows[row] = rows.get(row, 0) + 1
     offsets = []
-    for row, place in places:
+    for row, position in places:
         half = rows[row] // 2
         gap = min(size, reach / half) if half else 0.0
-        offsets.append(gap * ((place + 1) // 2) * (1 if place % 2 else -1))
+        offsets.append(gap * ((position + 1) // 2) * (1 if position % 2 else -1))
     return offsets
 
 

@@ -30,7 +30,8 @@ def diverging(
     if len(points) < 2 or any(len(counts) != len(points) for _, counts in rows):
         raise ValueError("needs two points or more, and a count for each")
     shares = [[count / (sum(counts) or 1) for count in counts] for _, counts in rows]
-    lefts = [_left_of_middle(row) for row in shares]
+    half = len(points) // 2
+    lefts = [sum(row[:half]) + (row[half] / 2 if len(points) % 2 else 0.0) for row in shares]
     reach = max([0.05, *lefts, *(sum(row) - left for row, left in zip(shares, lefts, strict=True))])
     x = Axis(-reach, reach, EDGE, WIDTH - EDGE)
     canvas = Canvas(0)
@@ -53,20 +54,15 @@ def diverging(
 
 def _bar(canvas: Canvas, x: Axis, shares: Sequence[float], start: float, top: float, points: Sequence[str]) -> None:
     middle = (len(shares) - 1) / 2
-    for place, (share, point) in enumerate(zip(shares, points, strict=True)):
+    for index, (share, point) in enumerate(zip(shares, points, strict=True)):
         left, right = x(start), x(start + share)
         start += share
         if not share:
             continue
-        away = abs(place - middle) / middle
-        fill = MUTED if place == middle else COLOURS[1 if place < middle else 0]
+        away = abs(index - middle) / middle
+        fill = MUTED if index == middle else COLOURS[1 if index < middle else 0]
         corners = [(left, top), (right, top), (right, top + BAR), (left, top + BAR)]
         opacity = f"{FAINT + (FIRM - FAINT) * away:.2f}"
         canvas.path(corners, close=True, fill=fill, fill_opacity=opacity, stroke=INK, stroke_width="0.7")
         if right - left > len(point) * FONT * LETTER + 3:
             canvas.text((left + right) / 2, top + BAR / 2 + 4, point, anchor="middle", fill=INK)
-
-
-def _left_of_middle(shares: Sequence[float]) -> float:
-    half = len(shares) // 2
-    return sum(shares[:half]) + (shares[half] / 2 if len(shares) % 2 else 0.0)

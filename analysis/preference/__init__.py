@@ -4,18 +4,7 @@ Docs: docs/statistics.md.
 """
 
 from analysis.preference.bradley_terry import Strengths, bradley_terry
-from analysis.preference.choices import (
-    Choices,
-    Majorities,
-    Preference,
-    binomial_test,
-    count_choices,
-    majorities,
-    preference,
-    win_share,
-)
-from analysis.preference.pair_agreement import pair_cohen, pair_fleiss
-from analysis.preference.pairs import (
+from analysis.preference.comparisons import (
     Comparisons,
     SystemScores,
     comparison_dimensions,
@@ -25,8 +14,19 @@ from analysis.preference.pairs import (
     ranked,
     system_scores,
 )
+from analysis.preference.forced_choices import (
+    Choices,
+    Majorities,
+    Preference,
+    binomial_test,
+    count_choices,
+    majorities,
+    preference,
+    win_share,
+)
+from analysis.preference.likelihood_trap import Bin, Quadratic, TwoLines, binned_means, quadratic_turn, two_lines
+from analysis.preference.pair_agreement import pair_cohen, pair_fleiss
 from analysis.preference.tradeoff import Tradeoff, quality_diversity, system_entropy
-from analysis.preference.trap import Bin, Quadratic, TwoLines, binned_means, quadratic_turn, two_lines
 
 __all__ = [
     "Bin",

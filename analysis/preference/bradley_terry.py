@@ -18,8 +18,8 @@ from scipy import stats
 from analysis.diversity.association import Floats, Ints
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, Ranking, figures_from_influence, ranked_figures, ranking_of
+from analysis.preference.comparisons import Comparisons, own_sides
 from analysis.preference.existence import refuse_unless_finite
-from analysis.preference.pairs import Comparisons, own_sides
 
 STEPS, TOLERANCE = 200, 1e-10
 
@@ -41,9 +41,9 @@ class Strengths:
     steps: int
     prior_sd: float | None
 
-    def probabilities(self, one: str, two: str) -> tuple[float, float, float]:
+    def probabilities(self, first: str, second: str) -> tuple[float, float, float]:
         """The fitted probabilities that the first wins, that they tie, and that the second wins."""
-        a, b = self.strengths[one].value, self.strengths[two].value
+        a, b = self.strengths[first].value, self.strengths[second].value
         parts = np.array([math.exp(a), self.ties.value * math.exp((a + b) / 2), math.exp(b)])
         win, tie, loss = (parts / parts.sum()).tolist()
         return win, tie, loss
@@ -86,7 +86,7 @@ def bradley_terry(
         raise ValueError(f"prior_sd must be above 0, not {prior_sd:g}")
     if dimensions is not None and len(dimensions) != len(comparisons):
         raise ValueError(f"the dimensions must name the clusters of each of the {len(comparisons)} comparisons")
-    table = _counted(comparisons)
+    table = _pair_counts(comparisons)
     if prior_sd is None:
         refuse_unless_finite(comparisons)
     tied = bool(table.ties.sum())
@@ -97,12 +97,16 @@ def bradley_terry(
         errors, name = _wald(bread, np.append(theta, eta), level), "Wald, comparisons independent"
     else:
         errors, name = _sandwich(comparisons, dimensions, theta, eta, tied, bread, level), "sandwich"
-    how = name if prior_sd is None else f"{name}, normal prior of s.d. {prior_sd:g}"
-    found = [_described(estimate, how, len(comparisons)) for estimate in errors.estimates]
-    strengths = dict(zip(comparisons.systems, found[:-1], strict=True))
+    method = name if prior_sd is None else f"{name}, normal prior of s.d. {prior_sd:g}"
+    methods = [f"{method}, {estimate.method}" if estimate.method else method for estimate in errors.estimates]
+    estimates = [
+        replace(estimate, n=len(comparisons), n_of="comparisons", method=full_method)
+        for estimate, full_method in zip(errors.estimates, methods, strict=True)
+    ]
+    strengths = dict(zip(comparisons.systems, estimates[:-1], strict=True))
     ties = Estimate(0.0, n=len(comparisons), n_of="comparisons", level=level, note="there are no ties")
     if tied:
-        log_ties = found[-1]
+        log_ties = estimates[-1]
         ties = replace(log_ties, value=math.exp(eta), low=math.exp(log_ties.low), high=math.exp(log_ties.high))
     ranks = dict(zip(comparisons.systems, errors.ranking.ranks, strict=True))
     return Strengths(strengths, ties, ranks, errors.ranking.p, log_likelihood, steps, prior_sd)
@@ -116,20 +120,20 @@ class _Errors:
     ranking: Ranking
 
 
-def _described(estimate: Estimate, how: str, comparisons: int) -> Estimate:
-    method = f"{how}, {estimate.method}" if estimate.method else how
-    return replace(estimate, n=comparisons, n_of="comparisons", method=method)
-
-
 def _wald(covariance: Floats, values: Floats, level: float) -> _Errors:
     """Normal intervals and tests from a covariance of (θ, η)."""
     z = NormalDist().inv_cdf((1 + level) / 2)
-    half = z * np.sqrt(np.maximum(np.diag(covariance), 0))
-    estimates = [Estimate(at, at - wide, at + wide, level=level) for at, wide in zip(values, half, strict=True)]
+    half_widths = z * np.sqrt(np.maximum(np.diag(covariance), 0))
+    estimates = [
+        Estimate(value, value - half_width, value + half_width, level=level)
+        for value, half_width in zip(values, half_widths, strict=True)
+    ]
     variances = np.diag(covariance)
-    apart = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))[:-1, :-1]
+    standard_errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))[:-1, :-1]
     theta = values[:-1]
-    return _Errors(estimates, ranking_of(theta, 2 * stats.norm.sf(np.abs(theta[:, None] - theta) / apart), level))
+    return _Errors(
+        estimates, ranking_of(theta, 2 * stats.norm.sf(np.abs(theta[:, None] - theta) / standard_errors), level)
+    )
 
 
 def _sandwich(
@@ -137,36 +141,40 @@ def _sandwich(
 ) -> _Errors:
     """The influence of a comparison is its score times the inverse information (Liang & Zeger 1986)."""
     rows, ones = np.arange(len(comparisons)), np.ones(len(comparisons))
-    each = _Table(comparisons.first, comparisons.second, ones, ones, ones, len(theta))
-    win, loss, tie = _chances(each, theta, eta, tied)
+    single_comparisons = _Table(comparisons.first, comparisons.second, ones, ones, ones, len(theta))
+    win, loss, tie = _probabilities(single_comparisons, theta, eta, tied)
     won, lost, even = (comparisons.outcome == value for value in (1, -1, 0))
     scores = np.zeros((len(comparisons), len(theta) + 1))
     used = np.zeros(scores.shape, dtype=bool)
-    for side, seen, chance in ((comparisons.first, won, win), (comparisons.second, lost, loss)):
-        scores[rows, side] += seen + even / 2 - chance - tie / 2
+    for side, observed, chance in ((comparisons.first, won, win), (comparisons.second, lost, loss)):
+        scores[rows, side] += observed + even / 2 - chance - tie / 2
         used[rows, side] = True
     if tied:
         scores[:, -1], used[:, -1] = even - tie, True
     figures = figures_from_influence(np.append(theta, eta), scores @ bread, dimensions, used=used, level=level)
-    own = np.append(own_sides(comparisons), np.zeros((len(comparisons), 1), dtype=np.int64), axis=1)
-    figures = replace(figures, own=own)
-    strengths = replace(figures, values=theta, influence=figures.influence[:, :-1], used=used[:, :-1], own=own[:, :-1])
-    return _Errors([figures.estimate(at) for at in range(len(theta) + 1)], ranked_figures(strengths))
+    own_side = np.append(own_sides(comparisons), np.zeros((len(comparisons), 1), dtype=np.int64), axis=1)
+    figures = replace(figures, own_side=own_side)
+    strengths = replace(
+        figures, values=theta, influence=figures.influence[:, :-1], used=used[:, :-1], own_side=own_side[:, :-1]
+    )
+    return _Errors([figures.estimate(index) for index in range(len(theta) + 1)], ranked_figures(strengths))
 
 
-def _counted(comparisons: Comparisons) -> _Table:
-    many = len(comparisons.systems)
+def _pair_counts(comparisons: Comparisons) -> _Table:
+    count = len(comparisons.systems)
     swap = comparisons.first > comparisons.second
     low = np.where(swap, comparisons.second, comparisons.first)
     high = np.where(swap, comparisons.first, comparisons.second)
     outcome = np.where(swap, -comparisons.outcome, comparisons.outcome).astype(int)
-    table = np.bincount((low * many + high) * 3 + outcome + 1, minlength=many * many * 3).reshape(-1, 3).astype(float)
+    table = (
+        np.bincount((low * count + high) * 3 + outcome + 1, minlength=count * count * 3).reshape(-1, 3).astype(float)
+    )
     met = np.nonzero(table.sum(axis=1))[0].astype(np.int64)
     losses, ties, wins = table[met].T
-    return _Table(met // many, met % many, wins, losses, ties, many)
+    return _Table(met // count, met % count, wins, losses, ties, count)
 
 
-def _chances(table: _Table, theta: Floats, eta: float, tied: bool) -> tuple[Floats, Floats, Floats]:
+def _probabilities(table: _Table, theta: Floats, eta: float, tied: bool) -> tuple[Floats, Floats, Floats]:
     """Probabilities of a win, a loss and a tie of every pair, (P,) each, computed without overflow."""
     a, b = theta[table.i], theta[table.j]
     tie = eta + (a + b) / 2 if tied else np.full(len(a), -np.inf)
@@ -178,9 +186,11 @@ def _chances(table: _Table, theta: Floats, eta: float, tied: bool) -> tuple[Floa
 
 def _likelihood(table: _Table, theta: Floats, eta: float, tied: bool) -> float:
     total = 0.0
-    for counts, chance in zip((table.wins, table.losses, table.ties), _chances(table, theta, eta, tied), strict=True):
-        seen = counts > 0
-        total += float(counts[seen] @ np.log(np.maximum(chance[seen], 1e-300)))
+    for counts, chance in zip(
+        (table.wins, table.losses, table.ties), _probabilities(table, theta, eta, tied), strict=True
+    ):
+        observed = counts > 0
+        total += float(counts[observed] @ np.log(np.maximum(chance[observed], 1e-300)))
     return total
 
 
@@ -190,47 +200,47 @@ def _objective(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: f
 
 
 def _gradient(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: float | None) -> Floats:
-    win, loss, tie = _chances(table, theta, eta, tied)
+    win, loss, tie = _probabilities(table, theta, eta, tied)
     n = table.wins + table.losses + table.ties
-    found = np.zeros(table.systems + 1)
-    np.add.at(found, table.i, table.wins + table.ties / 2 - n * (win + tie / 2))
-    np.add.at(found, table.j, table.losses + table.ties / 2 - n * (loss + tie / 2))
-    found[-1] = float(table.ties.sum() - n @ tie) if tied else 0.0
+    gradient = np.zeros(table.systems + 1)
+    np.add.at(gradient, table.i, table.wins + table.ties / 2 - n * (win + tie / 2))
+    np.add.at(gradient, table.j, table.losses + table.ties / 2 - n * (loss + tie / 2))
+    gradient[-1] = float(table.ties.sum() - n @ tie) if tied else 0.0
     if prior_sd is not None:
-        found -= np.append(theta, eta * tied) / prior_sd**2
-    return found
+        gradient -= np.append(theta, eta * tied) / prior_sd**2
+    return gradient
 
 
 def _information(table: _Table, theta: Floats, eta: float, tied: bool, prior_sd: float | None) -> Floats:
     """Minus the Hessian, (S + 1, S + 1); the last row and column belong to η = log ν."""
-    win, loss, tie = _chances(table, theta, eta, tied)
+    win, loss, tie = _probabilities(table, theta, eta, tied)
     n = table.wins + table.losses + table.ties
     up, down = win + tie / 2, loss + tie / 2
-    found = np.zeros((table.systems + 1, table.systems + 1))
-    np.add.at(found, (table.i, table.i), n * (win + tie / 4 - up**2))
-    np.add.at(found, (table.j, table.j), n * (loss + tie / 4 - down**2))
-    for one, two in ((table.i, table.j), (table.j, table.i)):
-        np.add.at(found, (one, two), n * (tie / 4 - up * down))
+    information = np.zeros((table.systems + 1, table.systems + 1))
+    np.add.at(information, (table.i, table.i), n * (win + tie / 4 - up**2))
+    np.add.at(information, (table.j, table.j), n * (loss + tie / 4 - down**2))
+    for rows, columns in ((table.i, table.j), (table.j, table.i)):
+        np.add.at(information, (rows, columns), n * (tie / 4 - up * down))
     for side, share in ((table.i, up), (table.j, down)):
-        np.add.at(found[-1], side, n * tie * (0.5 - share))
-    found[:-1, -1] = found[-1, :-1]
-    found[-1, -1] = float(n @ (tie - tie**2))
+        np.add.at(information[-1], side, n * tie * (0.5 - share))
+    information[:-1, -1] = information[-1, :-1]
+    information[-1, -1] = float(n @ (tie - tie**2))
     if prior_sd is not None:
-        found[np.diag_indices_from(found)] += 1 / prior_sd**2
-    return found
+        information[np.diag_indices_from(information)] += 1 / prior_sd**2
+    return information
 
 
 def _inverse(information: Floats, tied: bool) -> Floats:
     """The covariance of (θ, η) with Σθ = 0: a generalised inverse, 0 for η without ties."""
     size = len(information) - 1
-    found = np.zeros_like(information)
+    inverse = np.zeros_like(information)
     used = slice(0, size + tied)
     gauge = np.zeros_like(information)
     gauge[:size, :size] = 1.0
     centre = np.eye(len(information))
     centre[:size, :size] -= 1 / size
-    found[used, used] = np.linalg.inv((information + gauge)[used, used])
-    return np.asarray(centre @ found @ centre.T)
+    inverse[used, used] = np.linalg.inv((information + gauge)[used, used])
+    return np.asarray(centre @ inverse @ centre.T)
 
 
 def _maximum(table: _Table, tied: bool, prior_sd: float | None) -> tuple[Floats, float, int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from analysis.preference.pairs import Comparisons
+from analysis.preference.comparisons import Comparisons
 
 Ints = NDArray[np.integer[Any]]
 NAMED = 5
@@ -25,12 +25,14 @@ NAMED = 5
 
 def refuse_unless_finite(comparisons: Comparisons) -> None:
     """ValueError if no finite strengths fit best, with the systems concerned and what to do."""
-    many = len(comparisons.systems)
+    count = len(comparisons.systems)
     won, lost, tied = (comparisons.outcome == value for value in (1, -1, 0))
     winners = np.concatenate([comparisons.first[won], comparisons.second[lost]])
     losers = np.concatenate([comparisons.second[won], comparisons.first[lost]])
-    one, two = comparisons.first[tied], comparisons.second[tied]
-    better = _graph(np.concatenate([winners, one, two]), np.concatenate([losers, two, one]), many)
+    tied_first, tied_second = comparisons.first[tied], comparisons.second[tied]
+    starts = np.concatenate([winners, tied_first, tied_second])
+    ends = np.concatenate([losers, tied_second, tied_first])
+    better = sparse.csr_array((np.ones(len(starts)), (starts, ends)), shape=(count, count))
     parts, part_of = csgraph.connected_components(better, directed=False)
     if parts > 1:
         groups = sorted((_members(comparisons, part_of, part) for part in range(parts)), key=len)
@@ -41,19 +43,15 @@ def refuse_unless_finite(comparisons: Comparisons) -> None:
     parts, part_of = csgraph.connected_components(better, directed=True, connection="strong")
     if parts > 1:
         raise ValueError(_one_sided(comparisons, better, part_of, parts))
-    if len(one) and not _wins_outweigh_ties(winners, losers, one, two, many):
+    if len(tied_first) and not _wins_outweigh_ties(winners, losers, tied_first, tied_second, count):
         raise ValueError(
             "there are too few wins for the number of ties: no finite tie parameter fits best; "
             "ask for a regularised fit with a prior"
         )
 
 
-def _graph(starts: Ints, ends: Ints, many: int) -> sparse.csr_array:
-    return sparse.csr_array((np.ones(len(starts)), (starts, ends)), shape=(many, many))
-
-
 def _members(comparisons: Comparisons, part_of: Ints, part: int) -> list[str]:
-    return [name for name, own in zip(comparisons.systems, part_of, strict=True) if own == part]
+    return [name for name, part_of_system in zip(comparisons.systems, part_of, strict=True) if part_of_system == part]
 
 
 def _one_sided(comparisons: Comparisons, better: sparse.csr_array, part_of: Ints, parts: int) -> str:
@@ -61,12 +59,12 @@ def _one_sided(comparisons: Comparisons, better: sparse.csr_array, part_of: Ints
     starts, ends = better.nonzero()
     across = part_of[starts] != part_of[ends]
     has_won, has_lost = set(part_of[starts[across]].tolist()), set(part_of[ends[across]].tolist())
-    found = [
+    candidates = [
         (_members(comparisons, part_of, part), "won" if part not in has_won else "lost")
         for part in range(parts)
         if part not in has_won or part not in has_lost
     ]
-    group, what = min(found, key=lambda each: len(each[0]))
+    group, what = min(candidates, key=lambda candidate: len(candidate[0]))
     infinite = "low" if what == "won" else "high"
     return (
         f"{_listed(group)} never {what} or tied against the other systems, so no finite strength is {infinite} enough: "
@@ -74,13 +72,13 @@ def _one_sided(comparisons: Comparisons, better: sparse.csr_array, part_of: Ints
     )
 
 
-def _wins_outweigh_ties(winners: Ints, losers: Ints, one: Ints, two: Ints, many: int) -> bool:
+def _wins_outweigh_ties(winners: Ints, losers: Ints, tied_first: Ints, tied_second: Ints, count: int) -> bool:
     """Whether a cycle has more wins than ties: a negative cycle, if a win costs −1 and a tie 1."""
-    cost = np.full((many, many), np.inf)
-    cost[one, two] = cost[two, one] = 1
+    cost = np.full((count, count), np.inf)
+    cost[tied_first, tied_second] = cost[tied_second, tied_first] = 1
     cost[winners, losers] = -1
-    distance = np.zeros(many)
-    for _ in range(many):
+    distance = np.zeros(count)
+    for _ in range(count):
         shorter = np.minimum(distance, (distance[:, None] + cost).min(axis=0))
         if np.array_equal(shorter, distance):
             return False
@@ -89,5 +87,5 @@ def _wins_outweigh_ties(winners: Ints, losers: Ints, one: Ints, two: Ints, many:
 
 
 def _listed(names: Sequence[str]) -> str:
-    told = ", ".join(f"“{name[:60]}”" for name in names[:NAMED])
-    return told + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    quoted = ", ".join(f"“{name[:60]}”" for name in names[:NAMED])
+    return quoted + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

@@ -15,9 +15,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from analysis.agreement.data import FloatArray, IntArray, Ratings
+from analysis.agreement.count_tables import ratio, row_sums
 from analysis.agreement.jackknife import LEAST, Margins, estimate_from_table
-from analysis.agreement.sums import ratio, row_sums
+from analysis.agreement.ratings import FloatArray, IntArray, Ratings
 from analysis.estimate import Estimate
 
 #: The columns of a table: how often the sample with the lower name was better, equal, worse.
@@ -80,19 +80,19 @@ def pair_cohen(
     NaN if every rating is a tie. ValueError: not two pools; no pair that both rated; otherwise as `pair_fleiss`.
     """
     names = np.asarray(pool).astype(str)
-    listed = sorted(set(names.tolist()))
-    if len(listed) != 2:
-        raise ValueError(f"agreement of pools needs two pools, not {len(listed)}")
+    pools = sorted(set(names.tolist()))
+    if len(pools) != 2:
+        raise ValueError(f"agreement of pools needs two pools, not {len(pools)}")
     ratings, together = _ratings(first, second, outcome, raters, clusters)
-    both = Ratings(
+    ratings_by_pool = Ratings(
         ratings.unit,
         ratings.rater,
-        ratings.code + 3 * (names == listed[1]),
+        ratings.code + 3 * (names == pools[1]),
         ratings.units,
         ratings.raters,
         np.arange(6.0),
     )
-    table = both.counts().table
+    table = ratings_by_pool.counts().table
     used = int(((row_sums(table[:, :3]) > 0) & (row_sums(table[:, 3:]) > 0)).sum())
     if not used:
         raise ValueError("no pair of samples was rated by both pools")
@@ -100,7 +100,7 @@ def pair_cohen(
     return estimate_from_table(
         PairCohen(),
         table,
-        both,
+        ratings_by_pool,
         units=used,
         raters="any",
         interval=True,
@@ -167,13 +167,15 @@ def _ratings(
 ) -> tuple[Ratings, IntArray | None]:
     """A unit per unordered pair, with codes for the sample with the lower name; each unit's cluster, if they are
     enough."""
-    one, two = np.asarray(first).astype(str), np.asarray(second).astype(str)
+    first_names, second_names = np.asarray(first).astype(str), np.asarray(second).astype(str)
     value = np.asarray(outcome, dtype=float)
     if not np.isin(value, (-1, 0, 1)).all():
         raise ValueError("an outcome is 1, 0 or −1")
-    swap = one > two
+    swap = first_names > second_names
     code = (1 - np.where(swap, -value, value)).astype(np.int64)
-    pairs = pd.MultiIndex.from_arrays([np.where(swap, two, one), np.where(swap, one, two)])
+    pairs = pd.MultiIndex.from_arrays(
+        [np.where(swap, second_names, first_names), np.where(swap, first_names, second_names)]
+    )
     unit, listed = pd.factorize(pairs, sort=True)
     rater, names = pd.factorize(np.asarray(raters).astype(str), sort=True)
     ratings = Ratings(
@@ -181,9 +183,9 @@ def _ratings(
     )
     if clusters is None:
         return ratings, None
-    cluster, many = pd.factorize(np.asarray(clusters))
-    together = np.zeros(len(listed), dtype=np.int64)
-    together[unit] = cluster
-    if (together[unit] != cluster).any():
+    cluster, cluster_names = pd.factorize(np.asarray(clusters))
+    cluster_of_pair = np.zeros(len(listed), dtype=np.int64)
+    cluster_of_pair[unit] = cluster
+    if (cluster_of_pair[unit] != cluster).any():
         raise ValueError("a pair of samples is in two clusters; leave out a larger unit, such as the context")
-    return ratings, together if len(many) >= LEAST else None
+    return ratings, cluster_of_pair if len(cluster_names) >= LEAST else None

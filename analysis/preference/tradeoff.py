@@ -49,16 +49,16 @@ def quality_diversity(scores: Mapping[str, Estimate], entropies: Mapping[str, Es
     ρ is NaN with fewer than 3 systems or if either side has one value only; systems are few and chosen by the
     researcher, so it has no interval. ValueError: no system has both.
     """
-    both = [name for name in scores if name in entropies]
-    if not both:
+    systems = [name for name in scores if name in entropies]
+    if not systems:
         raise ValueError("no system has both a score and an entropy")
-    both.sort(key=lambda name: (entropies[name].value, name))
-    points = [(name, scores[name], entropies[name]) for name in both]
+    systems.sort(key=lambda name: (entropies[name].value, name))
+    points = [(name, scores[name], entropies[name]) for name in systems]
     x = [entropy.value for _, _, entropy in points]
     y = [score.value for _, score, _ in points]
-    if len(both) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
-        rho = Estimate(math.nan, n=len(both), n_of="systems", note="ρ needs 3 systems or more that differ")
+    if len(systems) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
+        rho = Estimate(math.nan, n=len(systems), n_of="systems", note="ρ needs 3 systems or more that differ")
     else:
         value = float(stats.spearmanr(x, y).statistic)
-        rho = Estimate(value, n=len(both), n_of="systems", method="Spearman’s ρ over systems, no interval")
+        rho = Estimate(value, n=len(systems), n_of="systems", method="Spearman’s ρ over systems, no interval")
     return Tradeoff(points, rho)

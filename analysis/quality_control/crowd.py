@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import mean, median
 
-from analysis.quality_control.work import Answered, Found
+from analysis.quality_control.work import Answered, Finding
 from common.words import counted
 
 #: A worker is compared on at least this many answers, each with at least two answers by others.
@@ -30,50 +30,52 @@ class Crowd:
     """Collects everybody's answers to the same questions, one worker's answer to each counted once."""
 
     def __init__(self) -> None:
-        self._given: dict[tuple[str, str, str], dict[str, tuple[float, bool]]] = defaultdict(dict)
+        self._answers: dict[tuple[str, str, str], dict[str, tuple[float, bool]]] = defaultdict(dict)
 
     def add(self, worker: str, answers: Iterable[Answered]) -> None:
         """The answers to questions about items. Texts and answers without a scale are left out."""
-        for each in answers:
-            if each.item and each.share is not None:
-                unit = each.item, each.question, each.target
-                self._given[unit].setdefault(worker, (each.share, each.level == "nominal"))
+        for answer in answers:
+            if answer.item and answer.share is not None:
+                question_key = answer.item, answer.question, answer.target
+                self._answers[question_key].setdefault(worker, (answer.share, answer.level == "nominal"))
 
     def distances(self) -> dict[str, Distance]:
         """The distance of each worker with enough answers to compare; for a nominal answer, the share who disagree."""
-        apart: dict[str, list[float]] = defaultdict(list)
-        for given in self._given.values():
-            if len(given) <= LEAST_OTHERS:
+        distances: dict[str, list[float]] = defaultdict(list)
+        for answers in self._answers.values():
+            if len(answers) <= LEAST_OTHERS:
                 continue
-            total = sum(share for share, _ in given.values())
-            for worker, (share, nominal) in given.items():
-                others = len(given) - 1
+            total = sum(share for share, _ in answers.values())
+            for worker, (share, nominal) in answers.items():
+                other_count = len(answers) - 1
                 if nominal:
-                    same = sum(other == share for other, _ in given.values()) - 1
-                    apart[worker].append(1 - same / others)
+                    same = sum(other_share == share for other_share, _ in answers.values()) - 1
+                    distances[worker].append(1 - same / other_count)
                 else:
-                    apart[worker].append(abs(share - (total - share) / others))
+                    distances[worker].append(abs(share - (total - share) / other_count))
         return {
-            worker: Distance(mean(each), len(each)) for worker, each in apart.items() if len(each) >= LEAST_COMPARED
+            worker: Distance(mean(worker_distances), len(worker_distances))
+            for worker, worker_distances in distances.items()
+            if len(worker_distances) >= LEAST_COMPARED
         }
 
 
-def far_from_others(distances: Mapping[str, Distance], threshold: float) -> dict[str, Found]:
+def far_from_others(distances: Mapping[str, Distance], threshold: float) -> dict[str, Finding]:
     """A finding for each worker whose distance is far above everybody's, by the modified z-score.
 
     z = 0.6745 (d − median) / MAD; Iglewicz & Hoaglin 1993 call values above 3.5 outliers. Needs five workers.
     """
     if len(distances) < LEAST_WORKERS:
         return {}
-    middle = median(each.value for each in distances.values())
-    spread = max(LEAST_SPREAD, median(abs(each.value - middle) for each in distances.values()))
-    found = {}
-    for worker, each in distances.items():
-        z = NORMAL * (each.value - middle) / spread
+    middle = median(distance.value for distance in distances.values())
+    spread = max(LEAST_SPREAD, median(abs(distance.value - middle) for distance in distances.values()))
+    findings = {}
+    for worker, distance in distances.items():
+        z = NORMAL * (distance.value - middle) / spread
         if z > threshold:
             detail = (
-                f"On average {each.value:.0%} of the scale away from the others over {counted(each.n, 'answer')}; the "
-                f"median worker is {middle:.0%} away."
+                f"On average {distance.value:.0%} of the scale away from the others over "
+                f"{counted(distance.n, 'answer')}; the median worker is {middle:.0%} away."
             )
-            found[worker] = Found("far_from_others", detail, z, threshold)
-    return found
+            findings[worker] = Finding("far_from_others", detail, z, threshold)
+    return findings

@@ -32,15 +32,15 @@ class Exclusion:
 
     def in_words(self) -> list[tuple[str, str]]:
         """Each rule by its key, in words."""
-        found: list[tuple[str, str]] = []
+        rules: list[tuple[str, str]] = []
         if self.gold_share_below is not None:
-            found.append(
+            rules.append(
                 ("gold_share_below", f"Fewer than {self.gold_share_below:.0%} of the worker's gold answers right")
             )
-        found += [(f"flags.{name}", f"Flag: {label_of(name)}") for name in self.flags]
+        rules += [(f"flags.{name}", f"Flag: {label_of(name)}") for name in self.flags]
         if self.different_flags:
-            found.append(("different_flags", f"At least {self.different_flags} different flags"))
-        return found
+            rules.append(("different_flags", f"At least {self.different_flags} different flags"))
+        return rules
 
 
 def label_of(reason: str) -> str:
@@ -64,14 +64,14 @@ def excluded_by(
     for submission, reason in flags:
         reasons[submission].add(reason)
     below = rules.gold_share_below
-    poor = {worker for worker, (right, n) in gold.items() if below is not None and n and right / n < below}
-    found: dict[int, list[str]] = {}
+    poor_workers = {worker for worker, (right, n) in gold.items() if below is not None and n and right / n < below}
+    excluded: dict[int, list[str]] = {}
     for submission, worker in worker_of.items():
         flagged = reasons.get(submission, set())
-        why = ["gold_share_below"] if worker in poor else []
-        why += [f"flags.{name}" for name in rules.flags if name in flagged]
+        keys = ["gold_share_below"] if worker in poor_workers else []
+        keys += [f"flags.{name}" for name in rules.flags if name in flagged]
         if rules.different_flags and len(flagged) >= rules.different_flags:
-            why.append("different_flags")
-        if why:
-            found[submission] = why
-    return found
+            keys.append("different_flags")
+        if keys:
+            excluded[submission] = keys
+    return excluded

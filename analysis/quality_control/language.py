@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from analysis.quality_control.texts import is_meaningless, meaningless
-from analysis.quality_control.work import Found, Work
+from analysis.quality_control.work import Finding, Work
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -47,33 +47,33 @@ class Assessment:
     elsewhere: float | None
 
 
-def foreign(work: Work, threshold: float, languages: Sequence[str]) -> Iterator[Found]:
+def foreign(work: Work, threshold: float, languages: Sequence[str]) -> Iterator[Finding]:
     """Texts that are very probably in a language that the study does not use."""
-    for each in work.texts:
-        found = assess(each.text, tuple(languages))
-        if found is not None and is_foreign(found, threshold):
-            detail = f"{each.quoted} seems to be in another language ({found.language})."
-            yield Found("language", detail, found.probability, threshold, each.place)
+    for text in work.texts:
+        assessment = assess(text.text, tuple(languages))
+        if assessment is not None and is_foreign(assessment, threshold):
+            detail = f"{text.quoted} seems to be in another language ({assessment.language})."
+            yield Finding("language", detail, assessment.probability, threshold, text.place)
 
 
-def unknown_words(work: Work, threshold: float, languages: Sequence[str], *, foreign_at: float) -> Iterator[Found]:
+def unknown_words(work: Work, threshold: float, languages: Sequence[str], *, foreign_at: float) -> Iterator[Finding]:
     """Texts of words that no language of the study has, unless they are in another language."""
-    for each in work.texts:
-        found = None if is_meaningless(each.text) else assess(each.text, tuple(languages))
-        if found is None or found.unknown is None or found.unknown < threshold:
+    for text in work.texts:
+        assessment = None if is_meaningless(text.text) else assess(text.text, tuple(languages))
+        if assessment is None or assessment.unknown is None or assessment.unknown < threshold:
             continue
-        if not is_foreign(found, foreign_at):
-            detail = f"{each.quoted}: {found.unknown:.0%} of the words are in no word list."
-            yield meaningless(each, found.unknown, threshold, detail)
+        if not is_foreign(assessment, foreign_at):
+            detail = f"{text.quoted}: {assessment.unknown:.0%} of the words are in no word list."
+            yield meaningless(text, assessment.unknown, threshold, detail)
 
 
-def is_foreign(found: Assessment, threshold: float) -> bool:
+def is_foreign(assessment: Assessment, threshold: float) -> bool:
     """Whether the text is in another language. Words that its own list does not have are gibberish, not foreign."""
-    if found.probability < threshold:
+    if assessment.probability < threshold:
         return False
-    if found.unknown is not None and found.unknown <= 1 - KNOWN_ENOUGH:
+    if assessment.unknown is not None and assessment.unknown <= 1 - KNOWN_ENOUGH:
         return False
-    return found.elsewhere is None or found.elsewhere <= 1 - KNOWN_ENOUGH
+    return assessment.elsewhere is None or assessment.elsewhere <= 1 - KNOWN_ENOUGH
 
 
 @lru_cache(maxsize=20_000)
@@ -84,17 +84,16 @@ def assess(text: str, languages: tuple[str, ...]) -> Assessment | None:
     letters = sum(len(word) for word in words)
     if not languages or ((len(words) < LEAST_WORDS or letters < LEAST_LETTERS) and ideographs < LEAST_WORDS):
         return None
-    others = {name: share for name, share in probabilities(text).items() if name not in (*languages, NO_LANGUAGE)}
-    language = max(others, key=lambda name: others[name])
-    unknown = _unknown_in_all(words, languages)
-    return Assessment(unknown, language, sum(others.values()), unknown_share(words, language))
-
-
-def _unknown_in_all(words: Sequence[str], languages: Sequence[str]) -> float | None:
-    """The lowest share of unknown words in these languages. None if the text may be in one without a list."""
+    other_languages = {
+        name: share for name, share in probabilities(text).items() if name not in (*languages, NO_LANGUAGE)
+    }
+    language = max(other_languages, key=lambda name: other_languages[name])
+    # The lowest share of unknown words in these languages. None if the text may be in one without a list.
     shares = [unknown_share(words, name) for name in languages]
-    found = min((share for share in shares if share is not None), default=None)
-    return None if found is not None and found > 1 - KNOWN_ENOUGH and None in shares else found
+    unknown = min((share for share in shares if share is not None), default=None)
+    if unknown is not None and unknown > 1 - KNOWN_ENOUGH and None in shares:
+        unknown = None
+    return Assessment(unknown, language, sum(other_languages.values()), unknown_share(words, language))
 
 
 def probabilities(text: str) -> dict[str, float]:
@@ -110,19 +109,23 @@ def unknown_share(words: Sequence[str], language: str) -> float | None:
     """
     if language not in WORD_LISTS or not words:
         return None
-    known = _word_list(language)
-    unknown = [word for at, word in enumerate(words) if not _is_known(word, known) and not _is_name(word, at, language)]
+    word_list = _word_list(language)
+    unknown = [
+        word
+        for position, word in enumerate(words)
+        if not _is_known(word, word_list) and not _is_name(word, position, language)
+    ]
     return len(unknown) / len(words)
 
 
-def _is_known(word: str, known: SpellChecker) -> bool:
+def _is_known(word: str, word_list: SpellChecker) -> bool:
     plain = word.casefold().replace("’", "'")
     parts = [plain, plain.partition("'")[0], plain.rpartition("'")[2]]
-    return any(part and part in known for part in parts)
+    return any(part and part in word_list for part in parts)
 
 
-def _is_name(word: str, at: int, language: str) -> bool:
-    return at > 0 and language != "de" and word[0].isupper() and not word.isupper()
+def _is_name(word: str, position: int, language: str) -> bool:
+    return position > 0 and language != "de" and word[0].isupper() and not word.isupper()
 
 
 @lru_cache(maxsize=1)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from analysis.quality_control import answers, texts
-from analysis.quality_control.work import Found, Work
+from analysis.quality_control.work import Finding, Work
 
-Finds = Callable[[Work, float], Iterable[Found]]
+Finds = Callable[[Work, float], Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Rule:
     """One rule. ``unit`` is what the threshold counts; ``default`` None means off unless a study sets it.
 
     ``least`` and ``most`` bound the threshold, so that no setting flags everybody or nobody by definition.
-    ``whole``: the threshold is a whole number. ``later``: found only when all submissions are checked together, or
-    because it loads a model. ``people``: simulated workers are left out.
+    ``whole_number``: the threshold is a whole number. ``later``: found only when all submissions are checked together,
+    or because it loads a model. ``people``: simulated workers are left out.
     """
 
     name: str
@@ -29,14 +29,14 @@ class Rule:
     default: float | None
     least: float
     most: float
-    whole: bool = False
+    whole_number: bool = False
     later: bool = False
     people: bool = False
     finds: Finds | None = None
 
     def in_words(self, threshold: float) -> str:
         """The threshold with its unit: ``1 wrong answer``, ``once``, ``3 words``, ``0.7 (share right, 0 to 1)``."""
-        if not self.whole:
+        if not self.whole_number:
             return f"{threshold:g} ({self.unit})"
         if self.unit == "times" and threshold == 1:
             return "once"
@@ -62,7 +62,7 @@ RULES: tuple[Rule, ...] = (
         1,
         1,
         100,
-        whole=True,
+        whole_number=True,
         finds=answers.attention_failed,
     ),
     Rule(
@@ -83,7 +83,7 @@ RULES: tuple[Rule, ...] = (
         3,
         1,
         1000,
-        whole=True,
+        whole_number=True,
         finds=texts.too_short,
     ),
     Rule(
@@ -104,7 +104,7 @@ RULES: tuple[Rule, ...] = (
         1,
         1,
         1000,
-        whole=True,
+        whole_number=True,
         finds=answers.pasted,
     ),
     Rule(
@@ -115,7 +115,7 @@ RULES: tuple[Rule, ...] = (
         3,
         1,
         1000,
-        whole=True,
+        whole_number=True,
         people=True,
     ),
     Rule(
@@ -192,7 +192,7 @@ class Settings:
         return self.thresholds[name]
 
 
-def find_in(work: Work, settings: Settings) -> Iterator[Found]:
+def find_in(work: Work, settings: Settings) -> Iterator[Finding]:
     """What the quick rules find in one submission: no model, no other submission. In the order of RULES."""
     for rule in RULES:
         finds = rule.finds
@@ -203,7 +203,7 @@ def find_in(work: Work, settings: Settings) -> Iterator[Found]:
             yield from finds(work, threshold)
 
 
-def find_in_words(work: Work, settings: Settings) -> Iterator[Found]:
+def find_in_words(work: Work, settings: Settings) -> Iterator[Finding]:
     """What the rules that load a model find in one submission's texts."""
     from analysis.quality_control import language
 
@@ -215,9 +215,9 @@ def find_in_words(work: Work, settings: Settings) -> Iterator[Found]:
         yield from language.unknown_words(work, unknown_at, settings.languages, foreign_at=limit)
 
 
-def by_rule(found: Iterable[str]) -> dict[str, int]:
+def by_rule(reasons: Iterable[str]) -> dict[str, int]:
     """How often each reason occurs, in the order of RULES; unknown ones last."""
-    names: Sequence[str] = list(found)
+    names: Sequence[str] = list(reasons)
     order = [rule.name for rule in RULES if rule.name in names]
     order += sorted(set(names) - set(order))
     return {name: names.count(name) for name in order}

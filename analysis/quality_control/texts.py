@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from analysis.quality_control.work import Found, Work, WrittenText
+from analysis.quality_control.work import Finding, Work, WrittenText
 from common.text_length import compared_words, count_words
 from common.words import counted
 
@@ -21,21 +21,21 @@ def normalised(text: str) -> str:
     return " ".join(compared_words(text))
 
 
-def too_short(work: Work, threshold: float) -> Iterator[Found]:
+def too_short(work: Work, threshold: float) -> Iterator[Finding]:
     """Fewer words than expected; a question that asks for less has a lower limit."""
-    for each in work.texts:
-        words, least = count_words(each.text), min(threshold, each.least_words)
+    for text in work.texts:
+        words, least = count_words(text.text), min(threshold, text.least_words)
         if words < least:
-            yield Found("too_short", f"{each.quoted} has {counted(words, 'word')}.", float(words), least, each.place)
+            yield Finding("too_short", f"{text.quoted} has {counted(words, 'word')}.", float(words), least, text.place)
 
 
-def copied(work: Work, threshold: float) -> Iterator[Found]:
+def copied(work: Work, threshold: float) -> Iterator[Finding]:
     """A text that the page showed: the share of its words that are one run of a source."""
-    for each in work.texts:
-        share = max((copied_share(each.text, source) for source in each.sources), default=0.0)
+    for text in work.texts:
+        share = max((copied_share(text.text, source) for source in text.sources), default=0.0)
         if share and share >= threshold:
-            detail = f"{each.quoted} is copied from what was shown ({share:.0%} of its words)."
-            yield Found("copied", detail, share, threshold, each.place)
+            detail = f"{text.quoted} is copied from what was shown ({share:.0%} of its words)."
+            yield Finding("copied", detail, share, threshold, text.place)
 
 
 def copied_share(text: str, source: str) -> float:
@@ -43,11 +43,11 @@ def copied_share(text: str, source: str) -> float:
 
     1 for equal texts of any length; otherwise runs of fewer than five words do not count.
     """
-    said, shown = normalised(text), normalised(source)
-    if said and said == shown:
+    copy, original = normalised(text), normalised(source)
+    if copy and copy == original:
         return 1.0
-    words = said.split()
-    return common_run(words, shown.split()) / len(words) if words else 0.0
+    words = copy.split()
+    return common_run(words, original.split()) / len(words) if words else 0.0
 
 
 def common_run(first: Sequence[str], second: Sequence[str]) -> int:
@@ -56,39 +56,43 @@ def common_run(first: Sequence[str], second: Sequence[str]) -> int:
     Looks up each five words in the other text, so two long texts that share nothing take no time.
     """
     places: dict[tuple[str, ...], list[int]] = defaultdict(list)
-    for at in range(len(second) - LEAST_COPIED + 1):
-        places[tuple(second[at : at + LEAST_COPIED])].append(at)
+    for start in range(len(second) - LEAST_COPIED + 1):
+        places[tuple(second[start : start + LEAST_COPIED])].append(start)
     longest = 0
     for start in range(len(first) - LEAST_COPIED + 1):
-        for place in places.get(tuple(first[start : start + LEAST_COPIED]), ()):
-            if start and place and first[start - 1] == second[place - 1]:
+        for second_start in places.get(tuple(first[start : start + LEAST_COPIED]), ()):
+            if start and second_start and first[start - 1] == second[second_start - 1]:
                 continue  # part of a run that was measured from its beginning
             length = LEAST_COPIED
-            while first[start + length : start + length + 1] == second[place + length : place + length + 1] != []:
+            while (
+                first[start + length : start + length + 1]
+                == second[second_start + length : second_start + length + 1]
+                != []
+            ):
                 length += 1
             longest = max(longest, length)
     return longest
 
 
-def no_words(work: Work, threshold: float) -> Iterator[Found]:
+def no_words(work: Work, threshold: float) -> Iterator[Finding]:
     """Texts without letters, of one or two letters over and over, or of one word over and over.
 
     The share of unknown words is 1 for these, so they are found at every threshold. `language` looks words up.
     """
-    for each in work.texts:
-        if is_meaningless(each.text):
-            yield meaningless(each, 1.0, threshold, f"{each.quoted} has no words in it.")
+    for text in work.texts:
+        if is_meaningless(text.text):
+            yield meaningless(text, 1.0, threshold, f"{text.quoted} has no words in it.")
 
 
-def meaningless(each: WrittenText, share: float, threshold: float, detail: str) -> Found:
-    return Found("gibberish", detail, share, threshold, each.place)
+def meaningless(text: WrittenText, share: float, threshold: float, detail: str) -> Finding:
+    return Finding("gibberish", detail, share, threshold, text.place)
 
 
 def is_meaningless(text: str) -> bool:
     """No letters, one or two letters over and over, or one word over and over."""
-    said = normalised(text)
-    letters = {char for char in said if char.isalpha()}
-    words = said.split()
+    plain = normalised(text)
+    letters = {char for char in plain if char.isalpha()}
+    words = plain.split()
     # Ideographs stand for whole words, so few different ones are enough.
-    repeated = len(said) > 5 and len(letters) < 3 and all(char < "\u2e80" for char in letters)
+    repeated = len(plain) > 5 and len(letters) < 3 and all(char < "\u2e80" for char in letters)
     return not letters or repeated or (len(words) > 3 and len(set(words)) == 1)

@@ -49,9 +49,9 @@ class Check:
         if right is None:
             return None
         if value is None:
-            said = " ".join(text.casefold().split())
-            return any(said == " ".join(each.casefold().split()) for each in right)
-        numbers = [number for each in right if (number := as_number(each)) is not None]
+            answer_text = " ".join(text.casefold().split())
+            return any(answer_text == " ".join(right_answer.casefold().split()) for right_answer in right)
+        numbers = [number for right_answer in right if (number := as_number(right_answer)) is not None]
         return any(abs(value - number) <= self.tolerance + 1e-9 for number in numbers)
 
 
@@ -60,12 +60,13 @@ def is_check(stored: Mapping[str, Any]) -> bool:
     if not stored:
         return True
     answers, tolerance = stored.get("answers"), stored.get("tolerance")
-    told = [stored.get("role"), stored.get("explanation")]
+    texts = [stored.get("role"), stored.get("explanation")]
     right = isinstance(answers, dict) and all(
-        isinstance(each, list) and all(isinstance(part, str) for part in each) for each in answers.values()
+        isinstance(right_answers, list) and all(isinstance(part, str) for part in right_answers)
+        for right_answers in answers.values()
     )
     number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
-    return right and number and all(isinstance(each, str) for each in told)
+    return right and number and all(isinstance(text, str) for text in texts)
 
 
 def as_number(text: str) -> float | None:
@@ -146,16 +147,16 @@ class Work:
 
     def checked(self, role: str) -> list[bool]:
         """Whether each answer to an item with this role is right; answers that cannot be wrong are left out."""
-        found = (
-            check.is_right(each.question, each.target, each.value, each.text)
-            for each in self.answers
-            if (check := self.checks.get(each.item)) is not None and check.role == role
+        verdicts = (
+            check.is_right(answer.question, answer.target, answer.value, answer.text)
+            for answer in self.answers
+            if (check := self.checks.get(answer.item)) is not None and check.role == role
         )
-        return [right for right in found if right is not None]
+        return [right for right in verdicts if right is not None]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Finding:
     """A reason to look at a submission: the ``value`` that was found, and the ``threshold`` that it crossed.
 
     ``place`` distinguishes several findings of one rule; ``other`` is the submission that the finding points to.
@@ -171,8 +172,8 @@ class Found:
 
 def gold_tally(rows: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
     """By worker, how many answers to gold items are right, and how many there are."""
-    found: dict[str, tuple[int, int]] = {}
+    tally: dict[str, tuple[int, int]] = {}
     for worker, right in rows:
-        good, n = found.get(worker, (0, 0))
-        found[worker] = (good + right, n + 1)
-    return found
+        right_count, n = tally.get(worker, (0, 0))
+        tally[worker] = (right_count + right, n + 1)
+    return tally

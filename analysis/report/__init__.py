@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.report.files import NUMBERS, PAGE, VERSION
+from analysis.report.files import NUMBERS, PAGE, VERSION, failed_sections
 
 if TYPE_CHECKING:
     from analysis.data import StudyData
@@ -37,13 +37,6 @@ def write_report(
     from analysis.report.build import write
 
     return write(data, out_dir=out_dir, draws=draws, seed=seed, made_at=made_at, stops=stops)
-
-
-def failed_sections(out_dir: Path) -> list[str]:
-    """What to tell about sections that an error kept out of the report in this folder: a line for each."""
-    from analysis.report.failures import failed_sections
-
-    return failed_sections(out_dir)
 
 
 def report_numbers(

@@ -131,7 +131,7 @@ class Source:
 
     def reward_of(self, arm: str) -> Decimal:
         """The reward per hit of an arm; the study's reward if there are no arms."""
-        return next((each.reward for each in self.description.arms if each.name == arm), self.description.reward)
+        return next((a.reward for a in self.description.arms if a.name == arm), self.description.reward)
 
     def attempt(self, make: Callable[[Source], T]) -> T:
         """What ``make`` gives. If it fails, the keys that it took are free again."""

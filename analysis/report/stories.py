@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pandas as pd
 
 from analysis.report.source import Source
-from analysis.writing.lines import Line, Offered, lines_frame, story_lines
+from analysis.writing.story_lines import Line, Offered, lines_frame, story_lines
 
 
 def lines_of(source: Source, *, topic: str = "turn", every: int = 2) -> pd.DataFrame:
-    """The lines of all included submissions (`analysis.writing.lines.LINE_COLUMNS`).
+    """The lines of all included submissions (`analysis.writing.story_lines.LINE_COLUMNS`).
 
     ``topic`` is the question whose ratings hold the turns as submitted, with the turn's number as target. Suggestions
     of round r belong to turn r × ``every``.

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -15,9 +14,11 @@ from analysis import plots
 from analysis.decoding import MEASURES, DecoderFigures, Measure, decoder_figures, trend
 from analysis.estimate import Estimate
 from analysis.inference import LEAST_CLUSTERS
-from analysis.report.blocks import Block, Column, Facts, Figure, Figures, Note, Section, Table
-from analysis.report.build import render_page, sections_json, write_files
-from analysis.report.files import PAGE
+from analysis.report.blocks import Block, Facts, Figure, Figures, Note, Section
+from analysis.report.figures import line_of
+from analysis.report.files import PAGE, write_files
+from analysis.report.page import render_page
+from analysis.report.tables import Column, Table
 
 CURVES = ("entropy_per_token", "distinct", "tokens", "repetition")
 FEWEST_IN_A_SWEEP = 3
@@ -86,7 +87,7 @@ def write_sweep_report(data: SweepData, *, out_dir: Path) -> Path:
     numbers = {
         "run": data.name,
         "made_at": made_at.isoformat(timespec="seconds"),
-        "sections": sections_json(sections),
+        "sections": {section.key: section.to_json() for section in sections},
     }
     write_files(out_dir, page=page, numbers=numbers)
     return out_dir / PAGE
@@ -99,19 +100,19 @@ def make_sections(data: SweepData) -> list[Section]:
         design.blocks.append(Note("There are no samples yet."))
         return [design]
     if data.n_wanted is not None and len(samples) < data.n_wanted:
-        told = f"The run has {len(samples):,} of {data.n_wanted:,} samples so far. These figures are not final."
-        design.blocks.append(Note(told, "warning"))
+        text = f"The run has {len(samples):,} of {data.n_wanted:,} samples so far. These figures are not final."
+        design.blocks.append(Note(text, "warning"))
     figures = decoder_figures(samples)
     return [design, *sweep_sections(figures, data.labels), decoders_section(figures), examples_section(samples)]
 
 
 def design_facts(data: SweepData) -> Facts:
     samples = data.samples
-    wanted = "" if data.n_wanted is None else f" of {data.n_wanted:,}"
+    planned = "" if data.n_wanted is None else f" of {data.n_wanted:,}"
     return Facts(
         [
             ("State", data.state),
-            ("Samples", f"{len(samples):,}{wanted}"),
+            ("Samples", f"{len(samples):,}{planned}"),
             ("Models", ", ".join(dict.fromkeys(samples["model"])) or "–"),
             ("Decoders", samples["decoder"].nunique()),
             *data.facts,
@@ -121,13 +122,14 @@ def design_facts(data: SweepData) -> Facts:
 
 def find_sweeps(figures: Sequence[DecoderFigures], labels: Labels) -> list[Sweep]:
     """The decoders of each model that differ only in one parameter, if there are enough for a curve."""
-    found: dict[tuple[str, str], dict[float, DecoderFigures]] = {}
-    for each in figures:
-        if label := labels.get(each.decoder):
-            found.setdefault((each.model, label[0]), {})[label[1]] = each
+    by_parameter: dict[tuple[str, str], dict[float, DecoderFigures]] = {}
+    for decoder in figures:
+        if label := labels.get(decoder.decoder):
+            parameter, value = label
+            by_parameter.setdefault((decoder.model, parameter), {})[value] = decoder
     return [
-        Sweep(model, name, tuple(sorted(points.items())))
-        for (model, name), points in found.items()
+        Sweep(model, parameter, tuple(sorted(points.items())))
+        for (model, parameter), points in by_parameter.items()
         if len(points) >= FEWEST_IN_A_SWEEP
     ]
 
@@ -148,41 +150,51 @@ def sweep_section(parameter: str, sweeps: list[Sweep]) -> Section:
         rest = ", ".join(sweep.model for sweep in sweeps[MOST_CURVES:])
         blocks.append(Note(f"The curves show the first {MOST_CURVES} models. The tables below also have {rest}."))
     trends = [
-        (sweep.model, f"{measure.label} ({measure.unit})" if measure.unit else measure.label, trend_of(sweep, measure))
+        {"model": sweep.model, "measure": name_of(measure), "rho": trend_of(sweep, measure)}
         for sweep in sweeps
         for measure in MEASURES
     ]
-    columns = [Column("Model", "text"), Column("Measure", "text"), Column("ρ", digits=3), Column("Decoders")]
-    rows = [(model, label, found.value, found.n) for model, label, found in trends]
+    columns = [
+        Column("Model", "text", shows="model"),
+        Column("Measure", "text", shows="measure"),
+        Column("ρ", digits=3, shows=lambda trend: trend["rho"].value),
+        Column("Decoders", shows=lambda trend: trend["rho"].n),
+    ]
     note = (
         f"Spearman’s ρ of each measure with {parameter}: +1 if the measure always rises with it, −1 if it always falls."
     )
-    blocks.append(Table("Trends", columns, rows, note))
-    data = {"trends": [{"model": model, "measure": label, "rho": found} for model, label, found in trends]}
-    return Section(f"sweep-{parameter}", f"Sweep of {parameter}", blocks, data)
+    section = Section(f"sweep-{parameter}", f"Sweep of {parameter}", blocks)
+    section.add_named("trends", Table("Trends", columns, trends, note))
+    return section
+
+
+def name_of(measure: Measure) -> str:
+    return f"{measure.label} ({measure.unit})" if measure.unit else measure.label
 
 
 def trend_of(sweep: Sweep, measure: Measure) -> Estimate:
-    return trend([value for value, _ in sweep.points], [each.estimates[measure.key].value for _, each in sweep.points])
+    values, decoders = zip(*sweep.points, strict=True)
+    return trend(values, [decoder.estimates[measure.key].value for decoder in decoders])
 
 
 def sweep_figure(parameter: str, sweeps: Sequence[Sweep], measure: Measure) -> Figure:
     log = all(sweep.log for sweep in sweeps)
-    lines = []
-    for sweep in sweeps:
-        found = [each.estimates[measure.key] for _, each in sweep.points]
-        x = [math.log10(value) if log else value for value, _ in sweep.points]
-        lines.append(
-            plots.Line(sweep.model, x, [e.value for e in found], [e.low for e in found], [e.high for e in found])
+    lines = [
+        line_of(
+            sweep.model,
+            [math.log10(value) if log else value for value, _ in sweep.points],
+            [decoder.estimates[measure.key] for _, decoder in sweep.points],
         )
-    name = f"{measure.label} ({measure.unit})" if measure.unit else measure.label
+        for sweep in sweeps
+    ]
+    name = name_of(measure)
     axis = f"log₁₀ {parameter}" if log else parameter
-    said = f"{measure.explanation} {interval_note(sweeps, measure)}"
-    words = plots.Words(f"{parameter}-{measure.key}", f"{name} over {parameter}", said, x=axis, y=name)
+    description = f"{measure.explanation} {interval_note(sweeps, measure)}"
+    words = plots.Words(f"{parameter}-{measure.key}", f"{name} over {parameter}", description, x=axis, y=name)
     columns = [Column(parameter, digits=4), Column("Model", "text"), Column(name, digits=3)]
-    rows = [(value, sweep.model, each.estimates[measure.key]) for sweep in sweeps for value, each in sweep.points]
+    rows = [(value, sweep.model, decoder.estimates[measure.key]) for sweep in sweeps for value, decoder in sweep.points]
     table = Table(f"{name} over {parameter}", columns, rows, measure.explanation, fold=True)
-    return Figure(plots.curves(words, lines, limits=limits_of(measure, lines)), f"{name}. {said}", table)
+    return Figure(plots.curves(words, lines, limits=limits_of(measure, lines)), f"{name}. {description}", table)
 
 
 def limits_of(measure: Measure, lines: Sequence[plots.Line]) -> tuple[float, float]:
@@ -194,38 +206,34 @@ def limits_of(measure: Measure, lines: Sequence[plots.Line]) -> tuple[float, flo
 
 def interval_note(sweeps: Sequence[Sweep], measure: Measure) -> str:
     """What the bands show, or why there are none."""
-    found = [each.estimates[measure.key] for sweep in sweeps for _, each in sweep.points]
-    with_interval = [each for each in found if math.isfinite(each.low)]
+    estimates = [decoder.estimates[measure.key] for sweep in sweeps for _, decoder in sweep.points]
+    with_interval = [estimate for estimate in estimates if math.isfinite(estimate.low)]
     if with_interval:
         return f"Bands are {with_interval[0].level:.0%} intervals over {with_interval[0].n_of}."
-    if any(math.isfinite(each.value) for each in found):
+    if any(math.isfinite(estimate.value) for estimate in estimates):
         return f"There are no intervals: an interval needs at least {LEAST_CLUSTERS} contexts."
     return "It is not known for these samples."
 
 
 def decoders_section(figures: Sequence[DecoderFigures]) -> Section:
-    columns = [
-        Column("Model", "text"),
-        Column("Decoder", "code"),
-        Column("Samples"),
-        *(Column(f"{each.label} ({each.unit})" if each.unit else each.label, digits=3) for each in MEASURES),
+    decoders = [
+        {"model": decoder.model, "decoder": decoder.decoder, "n_samples": decoder.n_samples, **decoder.estimates}
+        for decoder in figures
     ]
-    rows = [
-        (each.model, each.decoder, each.n_samples, *(each.estimates[measure.key] for measure in MEASURES))
-        for each in figures
+    columns = [
+        Column("Model", "text", shows="model"),
+        Column("Decoder", "code", shows="decoder"),
+        Column("Samples", shows="n_samples"),
+        *(Column(name_of(measure), digits=3, shows=measure.key) for measure in MEASURES),
     ]
     note = (
         "Each figure is the mean over contexts, with an interval over contexts. Entropy and likelihood are missing "
         "where the log-probabilities of samples are not known: greedy and beam search draw nothing, and some servers "
         "do not report them."
     )
-    data: dict[str, Any] = {
-        "decoders": [
-            {"model": each.model, "decoder": each.decoder, "n_samples": each.n_samples, **each.estimates}
-            for each in figures
-        ]
-    }
-    return Section("decoders", "All decoders", [Table("Figures by decoder", columns, rows, note)], data)
+    section = Section("decoders", "All decoders")
+    section.add_named("decoders", Table("Figures by decoder", columns, decoders, note))
+    return section
 
 
 def examples_section(samples: pd.DataFrame) -> Section:

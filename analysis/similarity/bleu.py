@@ -32,25 +32,29 @@ def sentence_bleu(text: str, references: str | Sequence[str], *, order: int = OR
     if order < 1:
         raise ValueError(f"order must be 1 or more, not {order}")
     words = words_of(text)
-    others = [words_of(each) for each in ([references] if isinstance(references, str) else references)]
-    if not others:
+    reference_words = [
+        words_of(reference) for reference in ([references] if isinstance(references, str) else references)
+    ]
+    if not reference_words:
         return 0.0
     logs = []
     for n in range(1, order + 1):
         counts = _ngrams(words, n)
-        known: Counter[tuple[str, ...]] = Counter()
-        for each in others:
-            known |= _ngrams(each, n)  # the larger of the two counts
-        matches = sum(min(count, known[gram]) for gram, count in counts.items())
-        more = 1 if n > 1 else 0
-        total = sum(counts.values()) + more
-        if not matches + more or not total:
+        reference_counts: Counter[tuple[str, ...]] = Counter()
+        for reference in reference_words:
+            reference_counts |= _ngrams(reference, n)  # the larger of the two counts
+        matches = sum(min(count, reference_counts[gram]) for gram, count in counts.items())
+        smoothing = 1 if n > 1 else 0
+        total = sum(counts.values()) + smoothing
+        if not matches + smoothing or not total:
             return 0.0
-        logs.append(math.log((matches + more) / total))
-    closest = min((len(each) for each in others), key=lambda length: (abs(length - len(words)), length))
+        logs.append(math.log((matches + smoothing) / total))
+    closest = min(
+        (len(reference) for reference in reference_words), key=lambda length: (abs(length - len(words)), length)
+    )
     brevity = min(0.0, 1 - closest / len(words))
     return math.exp(brevity + math.fsum(logs) / order)
 
 
 def _ngrams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
+    return Counter(tuple(words[start : start + n]) for start in range(len(words) - n + 1))

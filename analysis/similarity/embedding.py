@@ -31,13 +31,13 @@ class NoEmbedder(ValueError):
 
 def load_embedder() -> Embedder:
     """The packaged model. Raises NoEmbedder."""
-    return _opened(packaged_model())
+    return _load(packaged_model())
 
 
 def packaged_model() -> Path:
     """The folder of the packaged model. Raises NoEmbedder. The package itself is never imported."""
-    found = find_spec(PACKAGE)
-    folders = [Path(each) / "model" for each in (found.submodule_search_locations or [])] if found else []
+    spec = find_spec(PACKAGE)
+    folders = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
     for folder in folders:
         if (folder / "model.safetensors").is_file():
             return folder
@@ -47,16 +47,18 @@ def packaged_model() -> Path:
 
 
 @cache
-def _opened(folder: Path) -> Embedder:
+def _load(folder: Path) -> Embedder:
     encoder = Encoder(folder)
     file = folder / "sentence_bert_config.json"
-    own = json.loads(file.read_text("utf-8")).get("max_seq_length") if file.is_file() else None
-    tokens_of = WordPieces(read_vocabulary(folder / "vocab.txt"), most=min(own or encoder.longest, encoder.longest))
+    configured_length = json.loads(file.read_text("utf-8")).get("max_seq_length") if file.is_file() else None
+    tokens_of = WordPieces(
+        read_vocabulary(folder / "vocab.txt"), most=min(configured_length or encoder.longest, encoder.longest)
+    )
 
     def embed(texts: Sequence[str]) -> Floats:
         different = list(dict.fromkeys(texts))
         rows = encoder.embed([tokens_of(text) for text in different])
-        place = {text: at for at, text in enumerate(different)}
-        return np.asarray(rows[[place[text] for text in texts]], dtype=float)
+        row_of_text = {text: row for row, text in enumerate(different)}
+        return np.asarray(rows[[row_of_text[text] for text in texts]], dtype=float)
 
     return embed

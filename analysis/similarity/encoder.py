@@ -37,52 +37,49 @@ class Encoder:
         self._epsilon = np.float32(config.get("layer_norm_eps", 1e-12))
         self.longest = int(config["max_position_embeddings"])
         self._weights = read_weights(folder / "model.safetensors")
-        self._fused = [self._fuse(at) for at in range(self._layers)]
+        self._fused = [self._fuse(layer) for layer in range(self._layers)]
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Numbers:
         """One row of length 1 for each text, the mean over its tokens, (B, d). ValueError: a text without tokens."""
-        if any(not each for each in tokens):
+        if any(not sequence for sequence in tokens):
             raise ValueError("a text has no tokens")
         width = self._weights["embeddings.word_embeddings.weight"].shape[1]
-        found = np.zeros((len(tokens), width), dtype=np.float32)
-        for places in batches([len(each) for each in tokens]):
-            part = [tokens[place] for place in places]
-            found[places] = self._means(part)
-        return found
+        embeddings = np.zeros((len(tokens), width), dtype=np.float32)
+        for positions in batches([len(sequence) for sequence in tokens]):
+            longest = max(len(tokens[position]) for position in positions)
+            numbers = np.zeros((len(positions), longest), dtype=np.int64)
+            mask = np.zeros((len(positions), longest), dtype=np.float32)
+            for row, position in enumerate(positions):
+                length = len(tokens[position])
+                numbers[row, :length], mask[row, :length] = tokens[position], 1
+            states = self._states(numbers, mask)
+            means = (states * mask[:, :, None]).sum(axis=1) / mask.sum(axis=1)[:, None]
+            embeddings[positions] = means / np.linalg.norm(means, axis=1, keepdims=True)
+        return embeddings
 
-    def _means(self, tokens: Sequence[Sequence[int]]) -> Numbers:
-        longest = max(map(len, tokens))
-        numbers = np.zeros((len(tokens), longest), dtype=np.int64)
-        there = np.zeros((len(tokens), longest), dtype=np.float32)
-        for row, each in enumerate(tokens):
-            numbers[row, : len(each)], there[row, : len(each)] = each, 1
-        states = self._states(numbers, there)
-        means = (states * there[:, :, None]).sum(axis=1) / there.sum(axis=1)[:, None]
-        return np.asarray(means / np.linalg.norm(means, axis=1, keepdims=True), dtype=np.float32)
-
-    def _states(self, numbers: npt.NDArray[np.int64], there: Numbers) -> Numbers:
+    def _states(self, numbers: npt.NDArray[np.int64], mask: Numbers) -> Numbers:
         """The last layer, (B, L, d)."""
         weights = self._weights
         states = weights["embeddings.word_embeddings.weight"][numbers]
         states = states + weights["embeddings.position_embeddings.weight"][: numbers.shape[1]]
         states = self._normed(states + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
-        hidden = (1 - there)[:, None, None, :] * _NEVER
-        for at in range(self._layers):
-            name = f"encoder.layer.{at}"
+        hidden = (1 - mask)[:, None, None, :] * _NEVER
+        for layer in range(self._layers):
+            name = f"encoder.layer.{layer}"
             states = self._normed(
-                states + self._dense(self._attended(states, hidden, at), f"{name}.attention.output.dense"),
+                states + self._dense(self._attended(states, hidden, layer), f"{name}.attention.output.dense"),
                 f"{name}.attention.output.LayerNorm",
             )
             inner = gelu(self._dense(states, f"{name}.intermediate.dense"))
             states = self._normed(states + self._dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
         return states
 
-    def _attended(self, states: Numbers, hidden: Numbers, at: int) -> Numbers:
+    def _attended(self, states: Numbers, hidden: Numbers, layer: int) -> Numbers:
         """Scaled dot-product attention in all heads, (B, L, d)."""
         batch, length, width = states.shape
-        weight, bias = self._fused[at]
-        found = (states @ weight + bias).reshape(batch, length, 3, self._heads, width // self._heads)
-        query, key, value = found.transpose(2, 0, 3, 1, 4)  # each (B, H, L, d / H)
+        weight, bias = self._fused[layer]
+        projections = (states @ weight + bias).reshape(batch, length, 3, self._heads, width // self._heads)
+        query, key, value = projections.transpose(2, 0, 3, 1, 4)  # each (B, H, L, d / H)
         scores = query @ key.transpose(0, 1, 3, 2)
         scores *= np.float32(1 / math.sqrt(width // self._heads))
         scores += hidden
@@ -91,11 +88,11 @@ class Encoder:
         scores /= scores.sum(axis=-1, keepdims=True)
         return np.asarray((scores @ value).transpose(0, 2, 1, 3).reshape(batch, length, width))
 
-    def _fuse(self, at: int) -> tuple[Numbers, Numbers]:
+    def _fuse(self, layer: int) -> tuple[Numbers, Numbers]:
         """Query, key and value of a layer as one matrix (d, 3d) and one bias (3d,)."""
-        start = f"encoder.layer.{at}.attention.self"
-        weights = [self._weights[f"{start}.{each}.weight"] for each in ("query", "key", "value")]
-        biases = [self._weights[f"{start}.{each}.bias"] for each in ("query", "key", "value")]
+        start = f"encoder.layer.{layer}.attention.self"
+        weights = [self._weights[f"{start}.{role}.weight"] for role in ("query", "key", "value")]
+        biases = [self._weights[f"{start}.{role}.bias"] for role in ("query", "key", "value")]
         return np.ascontiguousarray(np.concatenate(weights).T), np.concatenate(biases)
 
     def _dense(self, states: Numbers, name: str) -> Numbers:
@@ -117,11 +114,11 @@ def gelu(values: Numbers) -> Numbers:
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Places of texts of similar length, with at most TOKENS tokens together, padding included."""
     batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > TOKENS:
+    for position in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[position] > TOKENS:
             yield batch
             batch = []
-        batch.append(place)
+        batch.append(position)
     if batch:
         yield batch
 
@@ -131,20 +128,20 @@ def read_weights(path: Path) -> Mapping[str, Numbers]:
 
     The format: the length of the heading as 8 bytes, the heading as JSON, then the numbers as the heading says.
     """
-    whole = np.memmap(path, dtype=np.uint8, mode="r")
-    size = int.from_bytes(whole[:8].tobytes(), "little")
-    if not 2 <= size <= len(whole) - 8:
+    content = np.memmap(path, dtype=np.uint8, mode="r")
+    size = int.from_bytes(content[:8].tobytes(), "little")
+    if not 2 <= size <= len(content) - 8:
         raise ValueError(f"{path} is not a safetensors file")
     try:
-        heading: dict[str, Any] = json.loads(whole[8 : 8 + size].tobytes())
+        heading: dict[str, Any] = json.loads(content[8 : 8 + size].tobytes())
     except ValueError:
         raise ValueError(f"{path} is not a safetensors file") from None
-    numbers = whole[8 + size :]
-    found = {}
-    for name, each in heading.items():
-        if name != "__metadata__" and each["dtype"] == "F32":
-            first, last = each["data_offsets"]
-            array = np.asarray(numbers[first:last]).view("<f4").reshape(each["shape"])
+    numbers = content[8 + size :]
+    weights = {}
+    for name, tensor in heading.items():
+        if name != "__metadata__" and tensor["dtype"] == "F32":
+            first, last = tensor["data_offsets"]
+            array = np.asarray(numbers[first:last]).view("<f4").reshape(tensor["shape"])
             # Numbers at odd addresses would be multiplied without BLAS.
-            found[name.removeprefix("bert.")] = array if array.flags.aligned else array.copy()
-    return found
+            weights[name.removeprefix("bert.")] = array if array.flags.aligned else array.copy()
+    return weights

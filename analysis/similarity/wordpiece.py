@@ -25,34 +25,34 @@ class WordPieces:
     def __init__(self, vocabulary: Mapping[str, int], *, most: int) -> None:
         self._vocabulary, self._most = vocabulary, most
         self._start, self._end, self._unknown = (vocabulary[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
-        self._known: dict[str, list[int]] = {}
+        self._pieces_of_word: dict[str, list[int]] = {}
 
     def __call__(self, text: str) -> list[int]:
         """At most ``most`` numbers: what is beyond is cut off."""
-        found = [self._start]
+        numbers = [self._start]
         for word in words_of(text):
-            if len(found) >= self._most - 1:
+            if len(numbers) >= self._most - 1:
                 break
-            if word not in self._known:
-                self._known[word] = self._pieces(word)
-            found += self._known[word]
-        return [*found[: self._most - 1], self._end]
+            if word not in self._pieces_of_word:
+                self._pieces_of_word[word] = self._pieces(word)
+            numbers += self._pieces_of_word[word]
+        return [*numbers[: self._most - 1], self._end]
 
     def _pieces(self, word: str) -> list[int]:
         """The longest piece from the left, then the longest of the rest; unknown if some part is in no piece."""
         if len(word) > LONGEST_WORD:
             return [self._unknown]
-        found, start = [], 0
+        pieces, start = [], 0
         while start < len(word):
             for end in range(len(word), start, -1):
                 piece = self._vocabulary.get("##" * (start > 0) + word[start:end])
                 if piece is not None:
-                    found.append(piece)
+                    pieces.append(piece)
                     start = end
                     break
             else:
                 return [self._unknown]
-        return found
+        return pieces
 
 
 def read_vocabulary(path: Path) -> dict[str, int]:
@@ -63,16 +63,12 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 
 def words_of(text: str) -> list[str]:
     """Lower-case words without accents; every punctuation mark and ideograph is a word."""
-    spaced = "".join(f" {sign} " if _is_ideograph(ord(sign)) else sign for sign in _cleaned(text))
+    # Without control characters; all white space as spaces.
+    cleaned = (" " if sign.isspace() else sign for sign in text if sign in "\t\n\r" or not _is_control(sign))
+    spaced = "".join(f" {sign} " if _is_ideograph(ord(sign)) else sign for sign in cleaned)
     plain = "".join(sign for sign in unicodedata.normalize("NFD", spaced) if unicodedata.category(sign) != "Mn")
     lower = "".join(sign.lower() for sign in plain)
     return "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in lower).split()
-
-
-def _cleaned(text: str) -> str:
-    """Without control characters; all white space as spaces."""
-    kept = (" " if sign.isspace() else sign for sign in text if sign in "\t\n\r" or not _is_control(sign))
-    return "".join(kept)
 
 
 def _is_control(sign: str) -> bool:

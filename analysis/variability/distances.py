@@ -32,10 +32,10 @@ def ngram_matrix(texts: Sequence[Sequence[str]], n: int) -> Floats:
     """`ngram_distance` of every pair of texts, each given as its tokens, (k, k). ValueError: ``n`` below 1."""
     _refuse_order(n)
     counts = [Counter(ngrams(tokens, n)) for tokens in texts]
-    found = np.zeros((len(texts), len(texts)))
+    matrix = np.zeros((len(texts), len(texts)))
     for left, right in combinations(range(len(texts)), 2):
-        found[left, right] = found[right, left] = _apart(counts[left], counts[right])
-    return found
+        matrix[left, right] = matrix[right, left] = _apart(counts[left], counts[right])
+    return matrix
 
 
 def cosine_matrix(vectors: ArrayLike) -> Floats:
@@ -44,12 +44,12 @@ def cosine_matrix(vectors: ArrayLike) -> Floats:
 
     A vector of zeros has no direction: its distances to all others are NaN. ValueError: not a table of finite numbers.
     """
-    found = np.asarray(vectors, dtype=float)
-    if found.ndim != 2 or not np.isfinite(found).all():
+    embeddings = np.asarray(vectors, dtype=float)
+    if embeddings.ndim != 2 or not np.isfinite(embeddings).all():
         raise ValueError("embeddings must be a table of finite numbers, one row per text")
-    length = np.sqrt((found**2).sum(axis=1))
+    length = np.sqrt((embeddings**2).sum(axis=1))
     empty = length == 0
-    units = found / np.where(empty, 1.0, length)[:, None]
+    units = embeddings / np.where(empty, 1.0, length)[:, None]
     distances = np.clip(1 - units @ units.T, 0.0, 1.0)
     distances[empty] = distances[:, empty] = math.nan
     np.fill_diagonal(distances, 0.0)

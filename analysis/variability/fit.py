@@ -42,20 +42,20 @@ class Fit:
 def self_distances(matrix: Floats, places: Sequence[int]) -> Floats:
     """The distances of all unordered pairs of two different ``places``, without undefined ones."""
     inside = matrix[np.ix_(places, places)]
-    found = inside[np.triu_indices(len(places), 1)]
-    return np.asarray(found[~np.isnan(found)])
+    distances = inside[np.triu_indices(len(places), 1)]
+    return np.asarray(distances[~np.isnan(distances)])
 
 
 def cross_distances(matrix: Floats, left: Sequence[int], right: Sequence[int]) -> Floats:
     """The distances of all pairs of one of ``left`` and one of ``right``, without undefined ones."""
-    found = matrix[np.ix_(left, right)].ravel()
-    return np.asarray(found[~np.isnan(found)])
+    distances = matrix[np.ix_(left, right)].ravel()
+    return np.asarray(distances[~np.isnan(distances)])
 
 
 def fit(human: ArrayLike, model: ArrayLike, cross: ArrayLike) -> Fit:
     """Compare the three sets of distances, each (pairs,)."""
-    h, m, c = (np.asarray(each, dtype=float) for each in (human, model, cross))
-    means = [float(each.mean()) if len(each) else math.nan for each in (h, m, c)]
+    h, m, c = (np.asarray(distances, dtype=float) for distances in (human, model, cross))
+    means = [float(distances.mean()) if len(distances) else math.nan for distances in (h, m, c)]
     mu_human, mu_model, mu_cross = means
     return Fit(
         mu_human,
@@ -85,8 +85,8 @@ def control_fit(matrix: Floats, human: Sequence[int], *, rng: np.random.Generato
         return None
     drawn = rng.permutation(np.asarray(human))
     half = len(drawn) // 2
-    one, other = drawn[:half].tolist(), drawn[half:].tolist()
-    return fit(self_distances(matrix, one), self_distances(matrix, other), cross_distances(matrix, one, other))
+    first, second = drawn[:half].tolist(), drawn[half:].tolist()
+    return fit(self_distances(matrix, first), self_distances(matrix, second), cross_distances(matrix, first, second))
 
 
 def split_by_writer(matrix: Floats, places: Sequence[int], writers: Sequence[str]) -> tuple[Floats, Floats]:
@@ -94,9 +94,9 @@ def split_by_writer(matrix: Floats, places: Sequence[int], writers: Sequence[str
 
     Source: Giulianelli et al. 2023, §5 (variability of one speaker and of several).
     """
-    found: dict[bool, list[float]] = {True: [], False: []}
-    for at, left in enumerate(places):
-        for beside, right in enumerate(places[:at]):
-            if writers[at] and writers[beside] and not math.isnan(matrix[left, right]):
-                found[writers[at] == writers[beside]].append(float(matrix[left, right]))
-    return np.array(found[True]), np.array(found[False])
+    distances: dict[bool, list[float]] = {True: [], False: []}
+    for index, left in enumerate(places):
+        for other_index, right in enumerate(places[:index]):
+            if writers[index] and writers[other_index] and not math.isnan(matrix[left, right]):
+                distances[writers[index] == writers[other_index]].append(float(matrix[left, right]))
+    return np.array(distances[True]), np.array(distances[False])

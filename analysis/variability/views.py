@@ -17,8 +17,8 @@ import pandas as pd
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, mean_estimate
+from analysis.variability.distance_matrices import Productions
 from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer
-from analysis.variability.productions import Productions
 
 #: The name of the human control group among the decoders, and of rows about people alone.
 CONTROL, PEOPLE = "human control", "people"
@@ -27,27 +27,27 @@ FIGURES = ("model_minus_human", "cross_minus_human", "w1_model", "w1_cross")
 By = Literal["w1_model", "w1_cross"]
 
 
-def fit_table(found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, seed: int = 1) -> pd.DataFrame:
+def fit_table(context_matrices: Iterable[tuple[Productions, Mapping[str, Floats]]], *, seed: int = 1) -> pd.DataFrame:
     """One row per context, decoder and kind of distance: ``context``, ``decoder``, ``kind``, the fields of `Fit`.
 
     Besides the decoders there are rows for PEOPLE (only the human figures) and, with more than five human productions,
     for CONTROL. The halves of a context depend on the seed and the context, not on the order of contexts.
     """
     rows = []
-    for each, kinds in found:
-        human = list(range(len(each.human)))
+    for context, kinds in context_matrices:
+        human = list(range(len(context.human)))
         for kind, matrix in kinds.items():
             distances = self_distances(matrix, human)
             fits: dict[str, Fit | None] = {PEOPLE: fit(distances, [], [])}
-            for decoder, places in each.places.items():
+            for decoder, places in context.places.items():
                 cross = cross_distances(matrix, human, places)
                 fits[decoder] = fit(distances, self_distances(matrix, places), cross)
-            rng = np.random.default_rng([seed, crc32(each.context.encode())])
+            rng = np.random.default_rng([seed, crc32(context.context.encode())])
             fits[CONTROL] = control_fit(matrix, human, rng=rng)
             rows += [
-                {"context": each.context, "decoder": decoder, "kind": kind} | asdict(one)
-                for decoder, one in fits.items()
-                if one is not None
+                {"context": context.context, "decoder": decoder, "kind": kind} | asdict(decoder_fit)
+                for decoder, decoder_fit in fits.items()
+                if decoder_fit is not None
             ]
     columns = ["context", "decoder", "kind", *Fit.__dataclass_fields__]
     return pd.DataFrame(rows, columns=columns)
@@ -58,19 +58,19 @@ def corpus_view(table: pd.DataFrame, *, level: float = 0.95) -> dict[tuple[str, 
 
     Intervals are about new contexts. Contexts without the figure are left out: ``n`` counts the others.
     """
-    found: dict[tuple[str, str], dict[str, Estimate]] = {}
+    means: dict[tuple[str, str], dict[str, Estimate]] = {}
     for (decoder, kind), rows in table.groupby(["decoder", "kind"], sort=False):
         names = ("mu_human",) if decoder == PEOPLE else FIGURES
-        found[str(decoder), str(kind)] = {name: _mean(rows, name, level) for name in names}
-    return found
+        means[str(decoder), str(kind)] = {name: _mean(rows, name, level) for name in names}
+    return means
 
 
 def _mean(rows: pd.DataFrame, name: str, level: float) -> Estimate:
-    known = rows.dropna(subset=name)
-    if known.empty:
+    defined = rows.dropna(subset=name)
+    if defined.empty:
         return Estimate(math.nan, n=0, n_of="contexts", level=level, note="no context has enough productions")
-    found = mean_estimate(known[name], Dimensions.of(contexts=known["context"]), level=level)
-    return replace(found, n_of="contexts")
+    mean = mean_estimate(defined[name], Dimensions.of(contexts=defined["context"]), level=level)
+    return replace(mean, n_of="contexts")
 
 
 def worst_fit(
@@ -82,7 +82,7 @@ def worst_fit(
 
 
 def within_and_between(
-    found: Iterable[tuple[Productions, Mapping[str, Floats]]], *, level: float = 0.95
+    context_matrices: Iterable[tuple[Productions, Mapping[str, Floats]]], *, level: float = 0.95
 ) -> dict[str, dict[str, Estimate]]:
     """By kind: the mean distance ``within`` writers, ``between`` writers and their ``difference``, over contexts.
 
@@ -90,13 +90,13 @@ def within_and_between(
     where nobody wrote twice, have nothing within. Intervals are about new contexts.
     """
     rows = []
-    for each, kinds in found:
-        if not each.writers:
+    for context, kinds in context_matrices:
+        if not context.writers:
             continue
         for kind, matrix in kinds.items():
-            halves = split_by_writer(matrix, list(range(len(each.human))), each.writers)
+            halves = split_by_writer(matrix, list(range(len(context.human))), context.writers)
             within, between = (float(half.mean()) if len(half) else math.nan for half in halves)
-            rows.append((each.context, kind, within, between, between - within))
+            rows.append((context.context, kind, within, between, between - within))
     table = pd.DataFrame(rows, columns=["context", "kind", "within", "between", "difference"])
     return {
         str(kind): {name: _mean(part, name, level) for name in ("within", "between", "difference")}

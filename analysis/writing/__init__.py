@@ -1,10 +1,10 @@
 """People who write with suggestions: choices, edits, texts, own ratings, waiting. Docs: docs/statistics-writing.md."""
 
-from analysis.writing.choices import BinomialTests, binomial_tests, choice_share, clustered_share
 from analysis.writing.edits import Edit, Shift, edit_of, jaccard, levenshtein, mann_whitney, user_score
 from analysis.writing.mixed import MixedLogit, mixed_logit
-from analysis.writing.own import own_against_others
-from analysis.writing.texts import concreteness, distinct_shares, mean_sentence_length, read_concreteness
+from analysis.writing.own_ratings import own_against_others
+from analysis.writing.story_texts import concreteness, distinct_shares, mean_sentence_length, read_concreteness
+from analysis.writing.suggestion_choices import BinomialTests, binomial_tests, choice_share, clustered_share
 from analysis.writing.two_groups import TwoGroups, two_groups
 from analysis.writing.waiting import Waits, waits
 

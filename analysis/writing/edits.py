@@ -71,13 +71,13 @@ def levenshtein(first: Sequence[object], second: Sequence[object]) -> int:
         first, second = second, first
     if not second:
         return len(first)
-    where: dict[object, int] = {}
-    for place, element in enumerate(second):
-        where[element] = where.get(element, 0) | 1 << place
+    positions_of: dict[object, int] = {}
+    for position, element in enumerate(second):
+        positions_of[element] = positions_of.get(element, 0) | 1 << position
     every, last = (1 << len(second)) - 1, 1 << (len(second) - 1)
     up, down, distance = every, 0, len(second)
     for element in first:
-        same = where.get(element, 0)
+        same = positions_of.get(element, 0)
         level = (((same & up) + up) ^ up) | same | down
         right, left = down | (every & ~(level | up)), up & level
         distance += bool(right & last) - bool(left & last)
@@ -115,10 +115,10 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Shift:
     SciPy decides between the exact and the normal distribution (with ties: normal, corrected for ties and continuity).
     It assumes that all values are independent, which edits by one writer are not. ValueError: a sample is empty.
     """
-    samples = [np.asarray(each, dtype=float) for each in (first, second)]
-    left, right = (each[~np.isnan(each)] for each in samples)
+    samples = [np.asarray(values, dtype=float) for values in (first, second)]
+    left, right = (sample[~np.isnan(sample)] for sample in samples)
     if not len(left) or not len(right):
         raise ValueError("both samples need a value")
-    found = stats.mannwhitneyu(left, right)
-    p = 1.0 if np.ptp(np.concatenate([left, right])) == 0 else float(found.pvalue)
-    return Shift(float(found.statistic), p, float(found.statistic) / (len(left) * len(right)), len(left), len(right))
+    test = stats.mannwhitneyu(left, right)
+    p = 1.0 if np.ptp(np.concatenate([left, right])) == 0 else float(test.pvalue)
+    return Shift(float(test.statistic), p, float(test.statistic) / (len(left) * len(right)), len(left), len(right))

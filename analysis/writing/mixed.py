@@ -17,7 +17,7 @@ from scipy import optimize, stats
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
-from analysis.writing.choices import known_choices
+from analysis.writing.suggestion_choices import known_choices
 
 NODES = 30
 #: Largest spread between writers that is searched, in log odds: at 12, nearly every writer always chooses the same.
@@ -58,13 +58,13 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     all choices for the same side. ValueError: a value other than 0 or 1.
     """
     values = np.asarray(chosen, dtype=float)
-    known, names = known_choices(values), np.asarray(writers)[~np.isnan(values)]
+    choices, names = known_choices(values), np.asarray(writers)[~np.isnan(values)]
     _, codes = np.unique(names.astype(str), return_inverse=True)
-    n = np.asarray(np.bincount(codes, np.ones(len(known))), dtype=float)
-    wins = np.asarray(np.bincount(codes, known), dtype=float)
-    reason = _why_not(wins, n)
-    if reason:
-        return _nothing(len(n), level, reason)
+    n = np.asarray(np.bincount(codes, np.ones(len(choices))), dtype=float)
+    wins = np.asarray(np.bincount(codes, choices), dtype=float)
+    if reason := _why_not(wins, n):
+        share = Estimate(math.nan, n=len(n), n_of="writers", level=level, note=reason)
+        return MixedLogit(share, math.nan, math.nan, math.nan, math.nan)
     pairs, times = np.unique(np.stack([wins, n]), axis=1, return_counts=True)
     data = _Writers(pairs[0], pairs[1], times.astype(float))
     odds = _best_odds(data)
@@ -75,7 +75,7 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     if spread > 0.99 * MOST_SPREAD:
         note = "nearly every writer always chooses the same side, so the spread is only known to be large"
     method = "logit with a random intercept for each writer, profile likelihood"
-    shares = [float(1 / (1 + math.exp(-each))) for each in (odds, low, high)]
+    shares = [float(1 / (1 + math.exp(-log_odds))) for log_odds in (odds, low, high)]
     share = Estimate(shares[0], shares[1], shares[2], len(n), "writers", level, method, note)
     return MixedLogit(share, odds, spread, p, top)
 
@@ -88,11 +88,6 @@ def _why_not(wins: Floats, n: Floats) -> str:
     if wins.sum() in (0, n.sum()):
         return "all choices are for the same side"
     return ""
-
-
-def _nothing(writers: int, level: float, reason: str) -> MixedLogit:
-    share = Estimate(math.nan, n=writers, n_of="writers", level=level, note=reason)
-    return MixedLogit(share, math.nan, math.nan, math.nan, math.nan)
 
 
 def log_likelihood(data: _Writers, odds: float, spread: float) -> float:
@@ -114,13 +109,13 @@ def log_likelihood(data: _Writers, odds: float, spread: float) -> float:
     inside = wins * eta - n * np.logaddexp(0, eta) - u**2 / 2 + _X**2
     top = inside.max(axis=1, keepdims=True)
     sums = (np.exp(inside - top) * _W).sum(axis=1)
-    each = top[:, 0] + np.log(sums) + np.log(width[:, 0]) - math.log(math.pi) / 2
-    return float(data.times @ each)
+    likelihoods = top[:, 0] + np.log(sums) + np.log(width[:, 0]) - math.log(math.pi) / 2
+    return float(data.times @ likelihoods)
 
 
 def profile(data: _Writers, odds: float) -> tuple[float, float]:
     """The log-likelihood at ``odds``, maximised over the spread, and that spread (0 if none fits better)."""
-    found = optimize.minimize_scalar(
+    maximum = optimize.minimize_scalar(
         lambda spread: -log_likelihood(data, odds, float(spread)),
         bounds=(0.0, MOST_SPREAD),
         method="bounded",
@@ -128,23 +123,23 @@ def profile(data: _Writers, odds: float) -> tuple[float, float]:
     )
     without = log_likelihood(data, odds, 0.0)
     # Near 0 the likelihood is flat: its derivative by the spread is 0 there.
-    return (without, 0.0) if without >= -found.fun - 1e-9 else (-float(found.fun), float(found.x))
+    return (without, 0.0) if without >= -maximum.fun - 1e-9 else (-float(maximum.fun), float(maximum.x))
 
 
 def _best_odds(data: _Writers) -> float:
     overall = float((data.times @ data.wins) / (data.times @ data.n))
     start = math.log(overall / (1 - overall))
-    found = optimize.minimize_scalar(lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1))
-    return min(MOST_ODDS, max(-MOST_ODDS, float(found.x)))
+    maximum = optimize.minimize_scalar(lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1))
+    return min(MOST_ODDS, max(-MOST_ODDS, float(maximum.x)))
 
 
 def _bound(data: _Writers, odds: float, top: float, level: float, side: int) -> float:
     """Where the profile falls to the limit of the likelihood ratio test, or infinity if it does not within reach."""
-    wanted = top - float(stats.chi2.ppf(level, 1)) / 2
+    limit = top - float(stats.chi2.ppf(level, 1)) / 2
     step = 0.5
-    while profile(data, odds + side * step)[0] > wanted:
+    while profile(data, odds + side * step)[0] > limit:
         step *= 2
         if step > 2 * MOST_ODDS:
             return side * math.inf
-    found = optimize.brentq(lambda at: profile(data, odds + side * at)[0] - wanted, 0.0, step, xtol=1e-7)
-    return odds + side * float(found)
+    distance = optimize.brentq(lambda offset: profile(data, odds + side * offset)[0] - limit, 0.0, step, xtol=1e-7)
+    return odds + side * float(distance)

@@ -1,12 +1,12 @@
 """Figures of a whole writing study from its lines, for the report and the command line alike.
 
-``lines`` are frames as `analysis.writing.lines.lines_frame` makes them. Intervals are about new writers, who
+``lines`` are frames as `analysis.writing.story_lines.lines_frame` makes them. Intervals are about new writers, who
 are clusters of all that they wrote."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
@@ -16,11 +16,11 @@ import pandas as pd
 from analysis.estimate import Estimate
 from analysis.inference import Bounds, Dimensions, holm, mean_estimate, ratios
 from analysis.tagging import Tagger
-from analysis.writing.choices import BinomialTests, binomial_tests, choice_share, clustered_share
 from analysis.writing.edits import Shift, edit_of, mann_whitney
-from analysis.writing.lines import Contest, accepted, authors_of, contests, written_alone
 from analysis.writing.mixed import MixedLogit, mixed_logit
-from analysis.writing.texts import concreteness, distinct_shares, mean_sentence_length
+from analysis.writing.story_lines import accepted, authors_of, contests, written_alone
+from analysis.writing.story_texts import concreteness, distinct_shares, mean_sentence_length
+from analysis.writing.suggestion_choices import BinomialTests, binomial_tests, choice_share, clustered_share
 
 #: The source of lines that writers wrote without any suggestion.
 ALONE = "written alone"
@@ -81,45 +81,46 @@ class EditShift:
 
 def compared_choices(lines: pd.DataFrame, *, level: float = 0.95) -> list[Compared]:
     """Every pair of suggesters between whom writers chose."""
-    return [_compared(contest, level) for contest in contests(lines)]
-
-
-def _compared(contest: Contest, level: float) -> Compared:
-    chosen, rounds, writers = np.array(contest.chosen), np.array(contest.rounds), np.array(contest.writers)
-    by_round = []
-    for place in sorted(set(contest.rounds)):
-        here, of_writers = chosen[rounds == place], writers[rounds == place]
-        share = clustered_share(here, of_writers, level=level).share
-        by_round.append(Round(place, int(here.sum()), len(here), share))
-    overall = clustered_share(chosen, writers, level=level)
-    return Compared(
-        contest.first,
-        contest.second,
-        choice_share(chosen, level=level),
-        overall.share,
-        overall.p,
-        mixed_logit(chosen, contest.writers, level=level),
-        binomial_tests(int(chosen.sum()), len(chosen)),
-        by_round,
-    )
+    pairs = []
+    for contest in contests(lines):
+        chosen, rounds, writers = np.array(contest.chosen), np.array(contest.rounds), np.array(contest.writers)
+        by_round = []
+        for round_number in sorted(set(contest.rounds)):
+            chosen_in_round, of_writers = chosen[rounds == round_number], writers[rounds == round_number]
+            share = clustered_share(chosen_in_round, of_writers, level=level).share
+            by_round.append(Round(round_number, int(chosen_in_round.sum()), len(chosen_in_round), share))
+        overall = clustered_share(chosen, writers, level=level)
+        pairs.append(
+            Compared(
+                contest.first,
+                contest.second,
+                choice_share(chosen, level=level),
+                overall.share,
+                overall.p,
+                mixed_logit(chosen, contest.writers, level=level),
+                binomial_tests(int(chosen.sum()), len(chosen)),
+                by_round,
+            )
+        )
+    return pairs
 
 
 def edit_table(lines: pd.DataFrame) -> pd.DataFrame:
     """The accepted suggestions by suggester, with the EDITS and whether they were submitted ``unchanged``."""
-    found = accepted(lines)
-    pairs = zip(found["text"].tolist(), found["submitted"].tolist(), strict=True)
+    suggestions = accepted(lines)
+    pairs = zip(suggestions["text"].tolist(), suggestions["submitted"].tolist(), strict=True)
     rows = [asdict(edit_of(suggested, submitted)) for suggested, submitted in pairs]
-    measured = pd.DataFrame(rows, columns=list(EDITS), index=found.index).astype(float)
-    joined = found.join(measured).assign(unchanged=found["text"] == found["submitted"])
+    measured = pd.DataFrame(rows, columns=list(EDITS), index=suggestions.index).astype(float)
+    joined = suggestions.join(measured).assign(unchanged=suggestions["text"] == suggestions["submitted"])
     return joined.sort_values("author", kind="stable")
 
 
 def mean_edits(edits: pd.DataFrame, *, level: float = 0.95) -> dict[tuple[str, int], dict[str, Estimate]]:
     """By suggester and round (ALL_ROUNDS for all): the mean of each of the EDITS in a table of `edit_table`."""
     means = {}
-    for name, mine in edits.groupby("author", sort=False):
-        for place, rows in [(ALL_ROUNDS, mine), *mine.groupby("round", sort=True)]:
-            key = str(name), int(str(place))
+    for name, rows_of_author in edits.groupby("author", sort=False):
+        for round_number, rows in [(ALL_ROUNDS, rows_of_author), *rows_of_author.groupby("round", sort=True)]:
+            key = str(name), int(str(round_number))
             means[key] = {measure: mean_over_writers(rows, measure, level=level) for measure in EDITS}
     return means
 
@@ -138,8 +139,8 @@ def edit_shifts(edits: pd.DataFrame, *, level: float = 0.95) -> list[EditShift]:
             difference = replace(means.difference(0, 1), n_of="edits")
             p, shift = means.p_difference(0, 1), mann_whitney(values[is_first], values[~is_first])
             shifts.append(EditShift(measure, str(first), str(second), difference, p, p, shift))
-    corrected = holm([each.p for each in shifts])
-    return [replace(each, p_corrected=float(p)) for each, p in zip(shifts, corrected, strict=True)]
+    corrected = holm([edit_shift.p for edit_shift in shifts])
+    return [replace(edit_shift, p_corrected=float(p)) for edit_shift, p in zip(shifts, corrected, strict=True)]
 
 
 def story_table(
@@ -152,20 +153,16 @@ def story_table(
     parts = [(name, lines[lines["author"] == name]) for name in authors_of(lines)] + [(ALONE, written_alone(lines))]
     rows = []
     for name, part in parts:
-        for story, mine in part.groupby("story", sort=False):
-            texts = mine["text"].tolist()
-            row = {"source": name, "story": story, "writer": mine["writer"].iloc[0]} | _measures(texts)
+        for story, story_rows in part.groupby("story", sort=False):
+            texts = story_rows["text"].tolist()
+            row = {"source": name, "story": story, "writer": story_rows["writer"].iloc[0]}
+            # Sentences and n-grams stay within a line.
+            row |= dict(zip(TEXTS, [mean_sentence_length("\n".join(texts)), *distinct_shares(texts)], strict=True))
             if ratings is not None and tagger is not None:
                 row |= dict(zip(CONCRETE, concreteness("\n".join(texts), ratings, tagger), strict=True))
             rows.append(row)
     measures = [*TEXTS, *(CONCRETE if ratings is not None and tagger is not None else ())]
     return pd.DataFrame(rows, columns=["source", "story", "writer", *measures])
-
-
-def _measures(texts: Sequence[str]) -> dict[str, float]:
-    """Sentences and n-grams stay within a line."""
-    values = [mean_sentence_length("\n".join(texts)), *distinct_shares(texts)]
-    return dict(zip(TEXTS, values, strict=True))
 
 
 def mean_texts(stories: pd.DataFrame, *, level: float = 0.95) -> dict[str, dict[str, Estimate]]:
@@ -182,8 +179,8 @@ def mean_over_writers(rows: pd.DataFrame, column: str, *, level: float = 0.95) -
 
     NaN without values.
     """
-    known = rows.dropna(subset=column)
-    if known.empty:
+    rated = rows.dropna(subset=column)
+    if rated.empty:
         return Estimate(math.nan, n=0, n_of="texts", level=level, note="there is nothing to measure")
-    dimensions = Dimensions.of(writers=known["writer"])
-    return replace(mean_estimate(known[column], dimensions, bounds=LIMITS.get(column), level=level), n_of="texts")
+    dimensions = Dimensions.of(writers=rated["writer"])
+    return replace(mean_estimate(rated[column], dimensions, bounds=LIMITS.get(column), level=level), n_of="texts")

@@ -40,22 +40,22 @@ def two_groups(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> T
     All tests are two-sided. With fewer than two values on a side, or no variance on both, t is NaN and the note of
     ``difference`` gives the reason. ValueError: a sample is empty.
     """
-    samples = [np.asarray(each, dtype=float) for each in (first, second)]
-    left, right = (each[~np.isnan(each)] for each in samples)
+    samples = [np.asarray(values, dtype=float) for values in (first, second)]
+    left, right = (sample[~np.isnan(sample)] for sample in samples)
     shift = mann_whitney(left, right)
     means = float(left.mean()), float(right.mean())
-    apart, n = means[0] - means[1], len(left) + len(right)
-    why = ""
+    difference_of_means, n = means[0] - means[1], len(left) + len(right)
+    reason = ""
     if min(len(left), len(right)) < 2:
-        why = "a t-test needs two people or more on each side"
+        reason = "a t-test needs two people or more on each side"
     elif np.ptp(left) == 0 and np.ptp(right) == 0:
-        why = "all values of a side are equal"
-    if why:
-        difference = Estimate(apart, n=n, n_of="people", level=level, note=why)
+        reason = "all values of a side are equal"
+    if reason:
+        difference = Estimate(difference_of_means, n=n, n_of="people", level=level, note=reason)
         return TwoGroups(*means, difference, math.nan, math.nan, math.nan, math.nan, shift)
-    found = stats.ttest_ind(left, right)
-    bounds = found.confidence_interval(level)
+    student = stats.ttest_ind(left, right)
+    bounds = student.confidence_interval(level)
     welch = stats.ttest_ind(left, right, equal_var=False)
-    difference = Estimate(apart, float(bounds.low), float(bounds.high), n, "people", level, "Student’s t")
-    tests = (float(found.statistic), float(found.df), float(found.pvalue), float(welch.pvalue))
+    difference = Estimate(difference_of_means, float(bounds.low), float(bounds.high), n, "people", level, "Student’s t")
+    tests = (float(student.statistic), float(student.df), float(student.pvalue), float(welch.pvalue))
     return TwoGroups(*means, difference, *tests, shift)

@@ -36,16 +36,16 @@ def waits(sources: Sequence[str], latency: ArrayLike, waited: ArrayLike) -> Wait
     Percentiles are linear between values (NumPy's default). ValueError: a source that is not in SOURCES, or lists of
     different lengths.
     """
-    strange = next((each for each in sources if each not in SOURCES), None)
-    if strange is not None:
-        raise ValueError(f"“{strange}” is not a source of suggestions; there are {', '.join(SOURCES)}")
-    seconds = [np.asarray(each, dtype=float) for each in (latency, waited)]
-    if any(len(each) != len(sources) for each in seconds):
+    unknown = next((source for source in sources if source not in SOURCES), None)
+    if unknown is not None:
+        raise ValueError(f"“{unknown}” is not a source of suggestions; there are {', '.join(SOURCES)}")
+    seconds = [np.asarray(values, dtype=float) for values in (latency, waited)]
+    if any(len(values) != len(sources) for values in seconds):
         raise ValueError("sources, latency and waited must have the same length")
-    counts = {name: sum(each == name for each in sources) for name in SOURCES}
+    counts = {name: sum(source == name for source in sources) for name in SOURCES}
     n = len(sources)
     shares = {name: count / n if n else math.nan for name, count in counts.items()}
-    middle = [_percentiles(each[~np.isnan(each)]) for each in seconds]
+    middle = [_percentiles(values[~np.isnan(values)]) for values in seconds]
     return Waits(n, counts, shares, *middle[0], *middle[1])
 
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from django.core.management.base import CommandError
 
 from annotation.models import Participant, Study
-from annotation.platforms import connect, known
+from annotation.platforms import all_platforms, connect
 from annotation.platforms.audience import Filter
 from annotation.platforms.base import Platform
-from annotation.queries.platform_overview import posted_on
-from annotation.queries.platforms import confirmed
-from annotation.services.publishing import settings_of
-from annotation.services.writing import write_to_workers
+from annotation.recruiting.messages import write_to_workers
+from annotation.recruiting.offered_work import posted_on
+from annotation.recruiting.publishing import settings_of
+from annotation.work.confirmation import confirmed
 from common.commands import AddAction
 from common.words import counted
 
@@ -31,10 +31,10 @@ class AudienceActions:
     actor: str
 
     def add_to(self, add: AddAction) -> None:
-        found = add("filters", "how many people can take part on a platform, and its filters", self.filters)
-        found.add_argument("slug")
-        found.add_argument("words", nargs="*", help="show the filters that contain these words")
-        found.add_argument("--platform", default="prolific", help="default: prolific")
+        filters = add("filters", "how many people can take part on a platform, and its filters", self.filters)
+        filters.add_argument("slug")
+        filters.add_argument("words", nargs="*", help="show the filters that contain these words")
+        filters.add_argument("--platform", default="prolific", help="default: prolific")
         group = add("group", "add a study's workers to a named group on their platform", self.group)
         group.add_argument("slug")
         group.add_argument("title", nargs="?", default="", help="name of the group; without one, the groups are listed")
@@ -51,8 +51,8 @@ class AudienceActions:
 
     def filters(self, *, slug: str, words: list[str], platform: str) -> None:
         study = self.study_called(slug)
-        if platform not in known() or not known()[platform].has_audience:
-            names = ", ".join(name for name, each in known().items() if each.has_audience)
+        if platform not in all_platforms() or not all_platforms()[platform].has_audience:
+            names = ", ".join(name for name, kind in all_platforms().items() if kind.has_audience)
             raise CommandError(f"“{platform[:40]}” has no filters here. Choose: {names}.")
         connected = connect(platform)
         settings, audience = settings_of(study, connected), connected.audience()
@@ -70,7 +70,7 @@ class AudienceActions:
         settings, audience = settings_of(study, platform), platform.audience()
         if not title:
             rows = audience.groups(settings)
-            self.say(f"{each.name}  {each.title} ({counted(each.members, 'member')})" for each in rows)
+            self.say(f"{row.name}  {row.title} ({counted(row.members, 'member')})" for row in rows)
             return
         people = Participant.objects.filter(study=study, redacted_at=None)
         people = people.filter(pseudonym__in=worker) if worker else people.filter(assignments__in=confirmed(study))
@@ -86,11 +86,11 @@ class AudienceActions:
         study, _ = self._posted(slug)
         if not Participant.objects.filter(study=study, pseudonym=worker).exists():
             raise CommandError(f"{slug} has no worker “{worker[:40]}”. Check the spelling.")
-        sent = study.audit.filter(action="write to workers", detail__worker=worker, detail__note=text.strip()).count()
-        if sent and not again:
+        n_sent = study.audit.filter(action="write to workers", detail__worker=worker, detail__note=text.strip()).count()
+        if n_sent and not again:
             raise CommandError("This worker got the same message before. To send it again, add --again.")
         digest = hashlib.sha256(f"{worker} {text}".encode()).hexdigest()[:16]
-        key = f"{digest}-{sent}"
+        key = f"{digest}-{n_sent}"
         written = write_to_workers(
             study=study, pseudonym=worker, subject=subject, text=text, key=key, actor=self.actor, connect=connect
         )

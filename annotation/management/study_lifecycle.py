@@ -12,19 +12,18 @@ from django.utils import timezone
 
 from annotation.management.asking import YES, ask_before_spending
 from annotation.models import Assignment, OutsideAssignment, Study
-from annotation.platforms import connect
-from annotation.platforms.base import Platform, PlatformTrouble
-from annotation.platforms.changing import changes_class
+from annotation.platforms import changes_class, connect
+from annotation.platforms.base import Platform
+from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.costs import in_words
-from annotation.queries import item_places
-from annotation.queries import platform_overview as overview
-from annotation.queries import platforms as queries
-from annotation.queries.part_pay import unpaid_parts_there
-from annotation.services import deciding, lifecycle, reopening, republishing
-from annotation.services.compensating import compensate
-from annotation.services.fetching import fetch_answer
-from annotation.services.publishing import settings_of
-from annotation.services.spending import require_room, with_fee
+from annotation.recruiting import changing_offers, deciding_on_platform, differences, lost_places, offered_work
+from annotation.recruiting.compensating import compensate
+from annotation.recruiting.fetching_work import fetch_answer
+from annotation.recruiting.publishing import settings_of
+from annotation.recruiting.spending_guard import require_room, with_fee
+from annotation.studies import item_places
+from annotation.work import repeated_work
+from annotation.work.part_pay import unpaid_parts_there
 from common.commands import AddAction
 from common.words import counted, money
 
@@ -77,15 +76,15 @@ class LifecycleActions:
 
     def extend(self, *, slug: str, days: int) -> None:
         study, platform = self._posted(slug)
-        lifecycle.check_extension(study=study, platform=platform.name, days=days)
+        changing_offers.check_extension(study=study, platform=platform.name, days=days)
         until = timezone.now() + timedelta(days=days)
-        done = lifecycle.extend(study=study, platform=platform, until=until, actor=self.actor)
+        done = changing_offers.extend_postings(study=study, platform=platform, until=until, actor=self.actor)
         self.say([f"{counted(done.count, platform.unit)} offered until {until:%d %b %Y, %H:%M} UTC."])
         self.say(f"  Refused: {line}" for line in done.refused)
 
     def add_ratings(self, *, slug: str, ratings: int, dry_run: bool, yes: bool) -> None:
         study, platform = self._posted(slug)
-        cost = lifecycle.cost_of_more(study, platform, ratings)
+        cost = changing_offers.cost_of_more(study, platform, ratings)
         if ratings > study.ratings_per_item:
             self.say([item_places.in_words(study, ratings - study.ratings_per_item)])
         self.say([f"{counted(cost.assignments, 'further assignment')}: {in_words(cost)}"])
@@ -93,8 +92,8 @@ class LifecycleActions:
             return
         require_room(study=study, platform=platform, amount=cost.total)
         ask_before_spending(cost.total, yes=yes)
-        study = lifecycle.add_ratings(study=study, ratings=ratings, actor=self.actor)
-        done = republishing.replace_lost(study=study, platform=platform, actor=self.actor)
+        study = changing_offers.add_ratings(study=study, ratings=ratings, actor=self.actor)
+        done = lost_places.replace_lost(study=study, platform=platform, actor=self.actor)
         added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
         self.say([f"{added} added, {posted} posted."])
         if study.status == Study.Status.PAUSED:
@@ -102,32 +101,32 @@ class LifecycleActions:
 
     def reopen_repeats(self, *, slug: str, dry_run: bool, yes: bool) -> None:
         study = self.study_called(slug)
-        places = reopening.places_to_reopen(study)
-        count, name = sum(places.values()), overview.posted_on(study)
+        places = repeated_work.places_to_reopen(study)
+        count, name = sum(places.values()), offered_work.posted_on(study)
         if dry_run or not count:
             self.say([f"{counted(count, 'place')} can be opened again. Nothing was changed."])
             return
         if not name:
-            count = reopening.reopen_repeats(study=study, actor=self.actor)
+            count = repeated_work.reopen_repeats(study=study, actor=self.actor)
             self.say([f"{counted(count, 'place')} opened again."])
             return
         study, platform = self._posted(slug)
-        cost = platform.cost(reopening.as_offered(places), settings_of(study, platform))
+        cost = platform.cost(repeated_work.as_offered(places), settings_of(study, platform))
         self.say([f"{counted(cost.assignments, 'further assignment')}: {in_words(cost)}"])
         require_room(study=study, platform=platform, amount=cost.total)
         ask_before_spending(cost.total, yes=yes)
-        count = reopening.reopen_repeats(study=study, actor=self.actor)
-        done = republishing.replace_lost(study=study, platform=platform, actor=self.actor)
+        count = repeated_work.reopen_repeats(study=study, actor=self.actor)
+        done = lost_places.replace_lost(study=study, platform=platform, actor=self.actor)
         added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
         self.say([f"{counted(count, 'place')} opened again. {platform.title}: {added} added, {posted} posted."])
 
     def delete_hits(self, *, slug: str, dry_run: bool) -> None:
         study, platform = self._posted(slug)
         if dry_run:
-            count = lifecycle.deletable(study, platform.name).count()
+            count = changing_offers.deletable(study, platform.name).count()
             self.say([f"{counted(count, platform.unit)} can be deleted. Nothing was changed."])
             return
-        done = lifecycle.delete_postings(study=study, platform=platform, actor=self.actor)
+        done = changing_offers.delete_postings(study=study, platform=platform, actor=self.actor)
         self.say([f"{counted(done.count, platform.unit)} deleted on {platform.title}. Everything stays here."])
         self.say(f"  Refused: {line}" for line in done.refused)
 
@@ -155,20 +154,20 @@ class LifecycleActions:
     def ask_back(self, *, slug: str, assignment: str, reason: str) -> None:
         study, platform = self._posted(slug)
         outside = _reported(study, assignment)
-        deciding.ask_back(outside=outside, reason=reason, platform=platform, actor=self.actor)
+        deciding_on_platform.ask_back(outside=outside, reason=reason, platform=platform, actor=self.actor)
         self.say([f"The worker of {outside.external_id} was asked to return it. A sync shows whether they did."])
 
     def reconcile(self, *, slug: str, fetch: str) -> None:
         study, _ = self._posted(slug)
         if fetch:
-            sent = fetch_answer(outside=_reported(study, fetch), actor=self.actor)
-            self.say([f"The work of {sent.participant.pseudonym} is a submission now."])
+            submission = fetch_answer(outside=_reported(study, fetch), actor=self.actor)
+            self.say([f"The work of {submission.participant.pseudonym} is a submission now."])
             return
         self.say(remedy_lines(study))
 
     def _posted(self, slug: str) -> tuple[Study, Platform]:
         study = self.study_called(slug)
-        name = overview.posted_on(study)
+        name = offered_work.posted_on(study)
         if not name:
             raise CommandError(f"{slug} is on no platform. Publish it: manage.py study publish {slug} --platform NAME")
         try:
@@ -180,34 +179,34 @@ class LifecycleActions:
 def _reported(study: Study, name: str) -> OutsideAssignment:
     """The assignment that the platform reported with this id."""
     rows = OutsideAssignment.objects.filter(posting__study=study, external_id=name)
-    found = rows.select_related("posting__study", "posting__hit").order_by("-pk").first()
-    if found is None:
+    outside = rows.select_related("posting__study", "posting__hit").order_by("-pk").first()
+    if outside is None:
         raise CommandError(f"The platform reported no assignment “{name[:80]}”. Sync first.")
-    return found
+    return outside
 
 
 def remedy_lines(study: Study) -> Iterator[str]:
     """Lines about work that only one side has, each with what to do about it."""
-    found, now = queries.differences(study), timezone.now()
-    for ours in found.here_only:
-        time_left = ours.submit_to and ours.expires_at > now
+    differing, now = differences.differences(study), timezone.now()
+    for assignment in differing.here_only:
+        time_left = assignment.submit_to and assignment.expires_at > now
         do = "its worker can still submit it" if time_left else f"study compensate {study.slug} pays its worker"
-        yield f"Here only: {ours.platform_assignment_id} ({ours.participant.pseudonym}); {do}."
-    for theirs in found.there_only:
-        do = f"study reconcile {study.slug} --fetch {theirs.external_id} makes it a submission if it is complete"
-        yield f"There only: {theirs.external_id}, {theirs.get_state_display().lower()}; {do}."
-    for ours, theirs in found.other_worker:
-        yield f"Other worker: {theirs.external_id} (here {ours.participant.pseudonym}); leave it."
-    can_pay = changes_class(overview.posted_on(study)).pays_by_posting
+        yield f"Here only: {assignment.platform_assignment_id} ({assignment.participant.pseudonym}); {do}."
+    for outside in differing.there_only:
+        do = f"study reconcile {study.slug} --fetch {outside.external_id} makes it a submission if it is complete"
+        yield f"There only: {outside.external_id}, {outside.get_state_display().lower()}; {do}."
+    for assignment, outside in differing.other_worker:
+        yield f"Other worker: {outside.external_id} (here {assignment.participant.pseudonym}); leave it."
+    can_pay = changes_class(offered_work.posted_on(study)).pays_by_posting
     stopped = list(unpaid_parts_there(study).order_by("pk")) if can_pay else []
     for part in stopped:
         work = part.assignment
         do = f"study compensate {study.slug} {work.platform_assignment_id} --amount {part.amount} pays its worker"
         yield f"Stopped for part pay: {work.platform_assignment_id} ({work.participant.pseudonym}); {do}."
-    partly = list(queries.partly_paid(study))
-    for theirs in partly:
-        yield f"Partly paid: {theirs.external_id}; the platform does not report how much. Look there."
-    if not (found.here_only or found.there_only or found.other_worker or stopped or partly):
+    partly = list(differences.partly_paid(study))
+    for outside in partly:
+        yield f"Partly paid: {outside.external_id}; the platform does not report how much. Look there."
+    if not (differing.here_only or differing.there_only or differing.other_worker or stopped or partly):
         yield "There are no differences."
-    if missing := overview.unplaced(study, overview.posted_on(study)):
+    if missing := offered_work.unplaced(study, offered_work.posted_on(study)):
         yield f"{counted(missing, 'place')} lost or ended."

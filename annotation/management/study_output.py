@@ -10,19 +10,20 @@ from django import forms
 from django.conf import settings
 from django.urls import reverse
 
-from annotation.forms import ArmForm, StudyForm, accepts
 from annotation.models import Invitation, Study
-from annotation.platforms import known, link
-from annotation.quality_forms import ExclusionForm, QualityForm
-from annotation.queries.progress import Progress
-from annotation.queries.quality import Quality
-from annotation.queries.staffing import staffing_by_arm, workers_in_words
-from annotation.services.applying import Applied, Difference
-from annotation.services.checking import default_config, default_values, initial_values
-from annotation.study_files import REQUIRED, FileRefused
-from annotation.tables import TableProblems
+from annotation.platforms import all_platforms, link
+from annotation.review.progress import Progress
+from annotation.review.quality_findings import Quality
+from annotation.studies.applying import Applied, Difference
+from annotation.studies.checking import default_config
+from annotation.studies.spec import default_values
+from annotation.studies.staffing import staffing_by_arm, workers_in_words
+from annotation.studies.study_files import REQUIRED, FileRefused
+from annotation.study_forms import ArmForm, StudyForm, accepts
+from annotation.table_files import TableProblems
 from annotation.task_types.base import TaskType
 from annotation.task_types.registry import get_type
+from annotation.work.quality_rules import ExclusionForm, QualityForm, initial_values
 from common.cells import protect_cell
 from common.commands import MOST_PROBLEMS, aligned
 from common.csv_files import csv_text
@@ -38,9 +39,9 @@ def brief(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
-        value = f"[{', '.join(brief(each) for each in value)}]"
+        value = f"[{', '.join(brief(part) for part in value)}]"
     if isinstance(value, dict):
-        value = f"{{{', '.join(f'{name}: {brief(each)}' for name, each in value.items())}}}"
+        value = f"{{{', '.join(f'{name}: {brief(part)}' for name, part in value.items())}}}"
     text = " ".join(str(value).split())
     return text if len(text) <= BRIEF else f"{text[: BRIEF - 1]}…"
 
@@ -87,12 +88,12 @@ def next_steps(study: Study) -> Iterator[str]:
         "data": f"manage.py study export {study.slug}",
     }
     start = "coding" if get_type(study.task_type).for_members else "study link"
-    wanted = ("preview", "launch") if study.status == Study.Status.DRAFT else (start, "progress", "report", "data")
+    step_names = ("preview", "launch") if study.status == Study.Status.DRAFT else (start, "progress", "report", "data")
     if study.status == Study.Status.DRAFT and not study.items.exists():
         yield "Next: add items to the study (the key “items” of the study file), then apply the file again."
         return
     yield "Next:"
-    for name in wanted:
+    for name in step_names:
         yield f"  {name:<10}  {steps[name]}"
 
 
@@ -135,7 +136,7 @@ def all_keys(task: TaskType) -> Iterator[str]:
         yield "  with_file: path of a file, relative to the study file"
         yield f"    {task.adds_file}: items that join those of the run."
     yield "platforms:"
-    for name, platform in known().items():
+    for name, platform in all_platforms().items():
         if platform.form.base_fields:
             yield f"  {name}: {platform.title}"
             yield from key_lines(platform.form.base_fields, initial_values(platform.form), "    ")
@@ -157,9 +158,9 @@ def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], in
     """Keys of a study file with their accepted values, defaults and meanings."""
     for name, field in fields.items():
         default = "" if name in REQUIRED or name not in defaults else f" Default: {_default(defaults[name])}."
-        told = f" {field.help_text}" if field.help_text else ""
+        help_text = f" {field.help_text}" if field.help_text else ""
         yield f"{indent}{name}: {accepts(field)}.{default}"
-        yield f"{indent}    {field.label or name.replace('_', ' ').capitalize()}.{told}"
+        yield f"{indent}    {field.label or name.replace('_', ' ').capitalize()}.{help_text}"
 
 
 def _default(value: Any) -> str:
@@ -175,44 +176,44 @@ def study_lines(studies: Iterable[Study]) -> Iterator[str]:
     yield from aligned(rows, most=(60, 10, 20, 200)) if rows else ["There are no studies yet."]
 
 
-def status_lines(study: Study, task_title: str, found: Progress) -> Iterator[str]:
+def status_lines(study: Study, task_title: str, figures: Progress) -> Iterator[str]:
     since = study.closed_at or study.live_at
     when = f" since {since:%Y-%m-%d %H:%M} UTC" if since else ""
     yield f"{study.slug}: {study.title} ({task_title})"
-    synthetic = f", {found.submitted_synthetic:,} simulated" if found.submitted_synthetic else ""
-    workers = f", {found.workers_synthetic:,} simulated" if found.workers_synthetic else ""
-    flags = f" ({', '.join(f'{name} {count}' for name, count in found.flags.items())})" if found.flags else ""
-    median = duration(found.median_seconds) if found.median_seconds is not None else "–"
+    synthetic = f", {figures.submitted_synthetic:,} simulated" if figures.submitted_synthetic else ""
+    workers = f", {figures.workers_synthetic:,} simulated" if figures.workers_synthetic else ""
+    flags = f" ({', '.join(f'{name} {count}' for name, count in figures.flags.items())})" if figures.flags else ""
+    median = duration(figures.median_seconds) if figures.median_seconds is not None else "–"
     rows = {
         "status": f"{study.get_status_display().lower()}{when}",
-        "submissions": f"{found.submitted:,} of {found.wanted:,} ({found.share:.0%}){synthetic}",
-        "items": f"{found.items_done:,} of {found.items:,} complete",
-        "ratings": str(found.ratings),
-        "workers": f"{found.workers:,}{workers}",
-        "working now": f"{found.in_progress:,}",
-        "not finished": f"{found.returned:,} returned, {found.abandoned:,} timed out"
-        + (f", {found.stopped:,} stopped for part pay" if found.stopped else ""),
-        "median time": f"{median} per hit" + (", of simulated workers" if found.median_simulated else ""),
-        "flagged": f"{found.flagged:,}{flags}",
-        "excluded": f"{found.excluded:,}",
+        "submissions": f"{figures.submitted:,} of {figures.wanted:,} ({figures.share:.0%}){synthetic}",
+        "items": f"{figures.items_done:,} of {figures.items:,} complete",
+        "ratings": str(figures.ratings),
+        "workers": f"{figures.workers:,}{workers}",
+        "working now": f"{figures.in_progress:,}",
+        "not finished": f"{figures.returned:,} returned, {figures.abandoned:,} timed out"
+        + (f", {figures.stopped:,} stopped for part pay" if figures.stopped else ""),
+        "median time": f"{median} per hit" + (", of simulated workers" if figures.median_simulated else ""),
+        "flagged": f"{figures.flagged:,}{flags}",
+        "excluded": f"{figures.excluded:,}",
     }
-    if found.extra:
-        rows["extra"] = f"{found.extra:,}, finished late and paid; left out of the analysis unless included"
+    if figures.extra:
+        rows["extra"] = f"{figures.extra:,}, finished late and paid; left out of the analysis unless included"
     for name, text in rows.items():
         yield f"  {name:<14}{text}"
-    for pay in found.pay:
+    for pay in figures.pay:
         low = f" (below the minimum of {money(settings.MINIMUM_HOURLY_PAY)})" if pay.low else ""
         name = f"arm {pay.arm}" if pay.arm else "pay per hour"
         by = f"at the median time of {counted(pay.n, 'submission')} by people"
         yield f"  {name:<14}{money(pay.per_hour)} an hour {by}{low}"
-    yield f"  {found.left_out_words}"
-    if found.is_complete:
+    yield f"  {figures.left_out_words}"
+    if figures.is_complete:
         yield "  All ratings are in."
-    yield from (f"  {sentence}" for sentence in found.missing)
+    yield from (f"  {sentence}" for sentence in figures.missing)
     for arm in study.arms.exclude(name="").order_by("position"):
-        wanted = f" of {arm.wanted:,} wanted" if arm.wanted else ""
+        sent_of_wanted = f" of {arm.wanted:,} wanted" if arm.wanted else ""
         reward: Decimal = study.reward if arm.reward is None else arm.reward
-        yield f"  arm {arm.name}: {counted(arm.n_enrolled, 'participant')}{wanted}, {money(reward)} per hit"
+        yield f"  arm {arm.name}: {counted(arm.n_enrolled, 'participant')}{sent_of_wanted}, {money(reward)} per hit"
 
 
 def workers_lines(study: Study) -> list[str]:
@@ -223,18 +224,19 @@ def workers_lines(study: Study) -> list[str]:
 
 
 def links_csv(invitations: Iterable[Invitation]) -> str:
-    rows = [(protect_cell(each.name), link.personal_url(each)) for each in invitations]
+    rows = [(protect_cell(invitation.name), link.personal_url(invitation)) for invitation in invitations]
     return csv_text([("name", "link"), *rows])
 
 
-def quality_lines(study: Study, found: Quality) -> Iterator[str]:
+def quality_lines(study: Study, quality: Quality) -> Iterator[str]:
     """What the last check found: flags by rule, new ones in brackets, and what the exclusion rules leave out."""
-    new = found.last.flags if found.last else {}
-    yield f"{study.slug}: {counted(found.submissions, 'submission')} checked, {counted(sum(new.values()), 'new flag')}."
-    for row in found.rules:
+    new = quality.last.flags if quality.last else {}
+    checked = counted(quality.submissions, "submission")
+    yield f"{study.slug}: {checked} checked, {counted(sum(new.values()), 'new flag')}."
+    for row in quality.rules:
         if row.people or row.simulated:
             simulated = f", of simulated workers: {row.simulated:,}" if row.simulated else ""
             yield f"  {row.label}: {counted(row.people, 'submission')} ({new.get(row.name, 0):,} new){simulated}"
-    if found.exclusions:
-        yield f"Exclusion rules: {found.before:,} before, {found.after:,} after."
-        yield from (f"  {row.words}: {counted(row.submissions, 'submission')}" for row in found.exclusions)
+    if quality.exclusions:
+        yield f"Exclusion rules: {quality.before:,} before, {quality.after:,} after."
+        yield from (f"  {row.words}: {counted(row.submissions, 'submission')}" for row in quality.exclusions)

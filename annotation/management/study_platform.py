@@ -18,24 +18,26 @@ from annotation.management.study_output import workers_lines
 from annotation.models import PlatformJob, Posting, Study
 from annotation.platforms import PlatformTrouble, connect, platform_class
 from annotation.platforms.base import Platform
-from annotation.platforms.costs import Cost, in_words
-from annotation.queries import platforms as queries
-from annotation.queries.pay import low_wages
-from annotation.queries.spending import set_aside_for, spending_of
-from annotation.services import (
+from annotation.platforms.costs import in_words
+from annotation.recruiting import (
+    changing_offers,
     compensating,
-    deciding,
-    pausing,
-    planning,
-    platform_jobs,
-    platform_work,
+    deciding_on_platform,
+    differences,
+    job_actions,
+    job_requests,
+    offered_work,
     publishing,
     syncing,
 )
-from annotation.services.first_posting import post_all_or_take_back
-from annotation.services.spending import set_budget
-from annotation.services.studies import change_study
+from annotation.recruiting.publishing import post_all_or_take_back
+from annotation.recruiting.spending import set_aside_for, spending_of
+from annotation.recruiting.spending_guard import set_budget
+from annotation.studies import launching
+from annotation.studies.storing import change_study
 from annotation.task_types.settings import ListField
+from annotation.work import confirmation
+from annotation.work.hourly_pay import low_wages
 from common.commands import progress_bar
 from common.words import counted, money
 
@@ -62,7 +64,7 @@ def publish_lines(
     with transaction.atomic():  # tried out, to know what it costs
         before = set_aside_for(study)
         tried = _with_options(Study.objects.get(pk=study.pk), offline, options, actor)
-        planning.publish(study=tried, actor=actor, by_link=False)
+        launching.publish(study=tried, actor=actor, by_link=False)
         lines = list(_dry_run_lines(tried, offline)) if dry_run else []
         if not dry_run:
             publishing.plan_postings(study=tried, platform=offline, actor=actor)
@@ -77,7 +79,7 @@ def publish_lines(
     ask(new)
     with transaction.atomic():
         study = _with_options(study, platform, options, actor)
-        planning.publish(study=study, actor=actor, by_link=False)
+        launching.publish(study=study, actor=actor, by_link=False)
         publishing.plan_postings(study=study, platform=platform, actor=actor)
     yield from _post_lines(study, platform, actor=actor, progress=progress)
 
@@ -97,24 +99,24 @@ def budget_lines(study: Study, amount: str, *, actor: str) -> Iterator[str]:
         except InvalidOperation:
             raise CommandError(f"“{amount[:20]}” is not an amount. Write USD, such as 25.00.") from None
         set_budget(study=study, amount=dollars, actor=actor)
-    found = spending_of(study)
-    if found.budget is None:
+    spending = spending_of(study)
+    if spending.budget is None:
         yield f"{study.slug} has no budget yet. Publishing it on a platform sets one, from what it can cost."
     else:
         yield (
-            f"{study.slug}: the budget is {money(found.budget)}. {money(found.committed)} is spent or promised, "
-            f"{money(found.left)} is left."
+            f"{study.slug}: the budget is {money(spending.budget)}. {money(spending.committed)} is spent or promised, "
+            f"{money(spending.left)} is left."
         )
-    if found.month_limit and found.committed:
-        yield f"This month, all studies on its account: {money(found.this_month)} of {money(found.month_limit)}."
+    if spending.month_limit and spending.committed:
+        yield f"This month, all studies on its account: {money(spending.this_month)} of {money(spending.month_limit)}."
 
 
 def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str, str]], actor: str) -> Study:
     """The study with the settings from NAME=VALUE pairs. Raises Invalid, Frozen."""
     if not options:
         return study
-    given = {option: _as_given(platform.form.base_fields.get(option), text) for option, text in options}
-    settings = study.platforms | {platform.name: study.platforms.get(platform.name, {}) | given}
+    values = {option: _as_given(platform.form.base_fields.get(option), text) for option, text in options}
+    settings = study.platforms | {platform.name: study.platforms.get(platform.name, {}) | values}
     return change_study(study=study, platforms=settings, actor=actor)
 
 
@@ -129,7 +131,7 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
     total = publishing.progress(study, platform).total
     with progress_bar(progress, platform.units or f"{platform.unit}s", total=total, so_far=True) as step:
         done = post_all_or_take_back(study=study, platform=platform, actor=actor, step=step)
-    platform_work.subscribe(study, platform)
+    job_actions.subscribe(study, platform)
     if platform.by_hand:
         yield f"{study.slug} is live. Enter on the site of the panel:"
         yield from _address_lines(study, platform)
@@ -148,12 +150,9 @@ def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
     if endpoint := platform.endpoint():
         yield f"Endpoint: {endpoint}"
-    yield _cost_line(publishing.cost(study, platform), platform)
+    cost = publishing.cost(study, platform)
+    yield f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {in_words(cost)}"
     yield from publishing.cost_remarks(study, platform)
-
-
-def _cost_line(cost: Cost, platform: Platform) -> str:
-    return f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {in_words(cost)}"
 
 
 def _dry_run_lines(study: Study, platform: Platform) -> Iterator[str]:
@@ -174,22 +173,22 @@ def sync_lines(study: Study, *, actor: str, progress: bool) -> Iterator[str]:
     """Poll the study's work, or continue a poll that was interrupted. Raises PlatformTrouble."""
     for platform in _platforms_of(study):
         if not platform.confirms:
-            claimed = counted(queries.claimed_submissions(study).count(), "submission")
+            claimed = counted(confirmation.claimed_submissions(study).count(), "submission")
             yield f"{platform.title} cannot confirm who did what: {claimed} counted as the workers' browsers said."
             continue
-        lock = platform_jobs.begin_here(study=study, kind=PlatformJob.Kind.POLL, platform=platform.name, actor=actor)
+        lock = job_requests.begin_here(study=study, kind=PlatformJob.Kind.POLL, platform=platform.name, actor=actor)
         since = lock.job.asked_at
         if lock.continues:
             yield f"This continues the sync that began at {timezone.localtime(since):%H:%M} and was interrupted."
         with progress_bar(progress, platform.units or f"{platform.unit}s", so_far=True) as step:
 
-            def note(done: int, step: Callable[[int], object] = step, lock: platform_jobs.Lock = lock) -> None:
+            def note(done: int, step: Callable[[int], object] = step, lock: job_requests.Lock = lock) -> None:
                 lock.step(done)
                 step(done)
 
             try:
-                found = syncing.sync_study(study=study, platform=platform, since=since, step=note)
-            except platform_jobs.LockLost:
+                synced = syncing.sync_study(study=study, platform=platform, since=since, step=note)
+            except job_requests.LockLost:
                 raise CommandError("Another sync of this study has begun, and continues where this one was.") from None
             except PlatformTrouble as trouble:
                 lock.end(PlatformJob.State.FAILED, trouble.what, trouble.fix)
@@ -197,15 +196,17 @@ def sync_lines(study: Study, *, actor: str, progress: bool) -> Iterator[str]:
         yield from _difference_lines(study, platform, actor=actor)
         compensated = compensating.note_paid(study=study, platform=platform)
         objections = syncing.note_objections(platform=platform)
-        lock.end(PlatformJob.State.DONE, f"{platform.count_of(found.postings)} asked for.")
-        there = counted(found.assignments, "assignment")
-        yield (f"{platform.count_of(found.postings)} asked for, {there} there, {found.changed:,} new or changed.")
+        lock.end(PlatformJob.State.DONE, f"{platform.count_of(synced.postings)} asked for.")
+        assignments = counted(synced.assignments, "assignment")
+        yield (
+            f"{platform.count_of(synced.postings)} asked for, {assignments} there, {synced.changed:,} new or changed."
+        )
         if objections:
             yield f"{counted(objections, 'worker objects', 'workers object')} to a rejection: see the submissions."
         if compensated:
             yield f"{counted(compensated, 'compensation')} paid."
-        if found.deleted:
-            gone = platform.count_of(found.deleted)
+        if synced.deleted:
+            gone = platform.count_of(synced.deleted)
             why = "deleted there, or the key is another requester's. The next sync looks for them again."
             yield f"{gone} no longer on the platform: {why}"
     yield from difference_lines(study)
@@ -213,22 +214,23 @@ def sync_lines(study: Study, *, actor: str, progress: bool) -> Iterator[str]:
 
 def difference_lines(study: Study) -> Iterator[str]:
     """What exists on one side only, and what to do about it."""
-    found = queries.differences(study)
-    for ours in found.here_only:
-        yield f"  Here only: assignment {ours.platform_assignment_id} was sent here and not (yet) on the platform."
-    for theirs in found.there_only:
-        yield f"  There only: assignment {theirs.external_id} was sent on the platform and nothing arrived here."
-    for ours, theirs in found.other_worker:
+    differing = differences.differences(study)
+    for assignment in differing.here_only:
+        name = assignment.platform_assignment_id
+        yield f"  Here only: assignment {name} was sent here and not (yet) on the platform."
+    for outside in differing.there_only:
+        yield f"  There only: assignment {outside.external_id} was sent on the platform and nothing arrived here."
+    for assignment, outside in differing.other_worker:
         yield (
-            f"  Other worker: assignment {theirs.external_id} belongs to {theirs.worker_id} on the platform; "
-            f"{ours.participant.pseudonym} sent it here. It is left out of analysis and payment."
+            f"  Other worker: assignment {outside.external_id} belongs to {outside.worker_id} on the platform; "
+            f"{assignment.participant.pseudonym} sent it here. It is left out of analysis and payment."
         )
-    for theirs in queries.partly_paid(study):
+    for outside in differences.partly_paid(study):
         yield (
-            f"  Partly paid: assignment {theirs.external_id} was paid in part on the platform, which does not report "
+            f"  Partly paid: assignment {outside.external_id} was paid in part on the platform, which does not report "
             "how much. Its payment is missing in the lists here."
         )
-    if out := deciding.still_out(study):
+    if out := offered_work.count_in_progress(study):
         yield f"{counted(out, 'assignment')} still in progress."
 
 
@@ -237,13 +239,13 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
         if not platform.pays:
             yield f"{platform.title} does not pay this work; you do. See: manage.py study payments {study.slug}"
             continue
-        waiting = list(deciding.to_approve(study).select_related("posting__study", "posting__hit"))
-        total = sum((each.posting.pays for each in waiting), Decimal(0))
+        waiting = list(deciding_on_platform.to_approve(study).select_related("posting__study", "posting__hit"))
+        total = sum((outside.posting.pays for outside in waiting), Decimal(0))
         yield f"{counted(len(waiting), 'assignment')} to approve, {money(total)} in rewards."
         if dry_run:
             continue
         if waiting:
-            done = deciding.approve_all(outside=waiting, platform=platform, actor=actor)
+            done = deciding_on_platform.approve_all(outside=waiting, platform=platform, actor=actor)
             yield f"Approved: {done.count:,}, {money(done.total)}."
             if done.waiting:
                 yield f"Still being approved there: {counted(done.waiting, 'assignment')}. The next sync records them."
@@ -253,7 +255,7 @@ def approve_lines(study: Study, *, actor: str, dry_run: bool) -> Iterator[str]:
 
 def _difference_lines(study: Study, platform: Platform, *, actor: str) -> Iterator[str]:
     """Pay the bonuses of arms that pay more than the one listing, for work that was approved without them."""
-    rest = deciding.pay_differences(study=study, platform=platform, actor=actor)
+    rest = deciding_on_platform.pay_differences(study=study, platform=platform, actor=actor)
     if rest.count:
         yield f"Bonuses of the arms that pay more, for work approved before: {rest.count:,}, {money(rest.total)}."
     yield from (f"  Refused: {line}" for line in rest.refused or ())
@@ -261,13 +263,13 @@ def _difference_lines(study: Study, platform: Platform, *, actor: str) -> Iterat
 
 def pause_lines(study: Study, *, actor: str) -> Iterator[str]:
     """Pause the study here and on its platform. Raises CommandError if the platform refuses."""
-    job = pausing.pause(study=study, actor=actor)
+    job = changing_offers.pause_everywhere(study=study, actor=actor)
     yield f"{study.slug} is paused. Nobody gets new work; workers can finish the hit they are on."
     yield from _job_lines(job)
 
 
 def resume_lines(study: Study, *, actor: str) -> Iterator[str]:
-    job = pausing.resume(study=study, actor=actor)
+    job = changing_offers.resume_everywhere(study=study, actor=actor)
     yield f"{study.slug} is live."
     yield from _job_lines(job)
 
@@ -276,7 +278,7 @@ def _job_lines(job: PlatformJob | None) -> Iterator[str]:
     """Do the job now, unless a worker process is already doing it, and report how it ended."""
     if job is None:
         return
-    platform_work.do_job(job.pk)
+    job_actions.do_job(job.pk)
     job.refresh_from_db()
     title = platform_class(job.platform).title
     if job.state == PlatformJob.State.FAILED:
@@ -289,14 +291,14 @@ def end_lines(study: Study, *, actor: str) -> Iterator[str]:
     for platform in _platforms_of(study):
         postings = list(Posting.objects.filter(study=study, platform=platform.name, state__in=offered))
         for posting in postings:
-            deciding.end_posting(posting=posting, platform=platform, actor=actor)
+            changing_offers.end_posting(posting=posting, platform=platform, actor=actor)
         yield f"{platform.count_of(len(postings))} ended."
-    if out := deciding.still_out(study):
+    if out := offered_work.count_in_progress(study):
         yield f"{counted(out, 'assignment')} still in progress: their workers may finish."
 
 
 def _platforms_of(study: Study, *, connected: bool = True) -> list[Platform]:
-    names = queries.platforms_of(study)
+    names = confirmation.platforms_of(study)
     if not names:
         what = f"{study.slug} is on no platform. Publish it: manage.py study publish {study.slug} --platform NAME"
         raise CommandError(what)

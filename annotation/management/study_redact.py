@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.core.management.base import CommandError
 
 from annotation.models import DeletionRequest, Participant, Study
-from annotation.queries.payments import as_code
-from annotation.services.redacting import Redacted, participations, preview, redact, undone_redactions
-from annotation.services.redacting_files import overwrite_deleted
+from annotation.people.redacting import Redacted, participations, preview, redact, undone_redactions
+from annotation.people.redacting_files import overwrite_deleted
+from annotation.review.payments_due import as_code
 from common.commands import AddAction
 from common.problems import refuse_if_any
 from common.words import counted
@@ -61,36 +61,36 @@ class RedactActions:
         elif requests:
             self.say(_request_lines(self.study_called(slug)))
         else:
-            found = _participant(self.study_called(slug), worker, code)
-            studies = list(Study.objects.values_list("pk", flat=True)) if everywhere else [found.study_id]
-            self.say(self._one(participations(found, studies), dry_run=dry_run))
+            participant = _participant(self.study_called(slug), worker, code)
+            studies = list(Study.objects.values_list("pk", flat=True)) if everywhere else [participant.study_id]
+            self.say(self._one(participations(participant, studies), dry_run=dry_run))
 
     def _one(self, chosen: list[Participant], *, dry_run: bool) -> Iterator[str]:
         if dry_run:
-            for each in chosen:
-                found = preview(each)
-                yield f"{each.study.slug}, {each.pseudonym}:"
-                yield from (f"  {count:,} {what}" for what, count in found.removed.items())
-                yield from (f"  First: {problem.what} {problem.fix}" for problem in found.problems)
+            for participant in chosen:
+                removal = preview(participant)
+                yield f"{participant.study.slug}, {participant.pseudonym}:"
+                yield from (f"  {count:,} {what}" for what, count in removal.removed.items())
+                yield from (f"  First: {problem.what} {problem.fix}" for problem in removal.problems)
             yield "Nothing was deleted."
             return
-        refuse_if_any([problem for each in chosen for problem in preview(each).problems])
+        refuse_if_any([problem for participant in chosen for problem in preview(participant).problems])
         yield from redacted_lines(redact(participants=chosen, actor=self.actor))
 
     def _again(self, *, dry_run: bool) -> Iterator[str]:
         undone = undone_redactions()
         verb = "would be deleted" if dry_run else "are deleted"
-        for each in undone:
+        for participant in undone:
             if not dry_run:
-                redact(participants=[each], actor=self.actor)
+                redact(participants=[participant], actor=self.actor)
         yield f"The data of {counted(len(undone), 'worker')} {verb} again."
 
 
 def redacted_lines(done: Redacted) -> Iterator[str]:
     yield f"Deleted in {', '.join(done.studies)}:"
     yield from (f"  {count:,} {what}" for what, count in done.removed.items())
-    for place in done.left:
-        yield f"Still there: {counted(place.rows, 'row')} of {place.table}.{place.column} with such a text or name."
+    for column in done.left:
+        yield f"Still there: {counted(column.rows, 'row')} of {column.table}.{column.column} with such a text or name."
     if done.copies:
         yield f"{counted(len(done.copies), 'copy')} on this server contain the data: manage.py backup --outdated"
     yield "Backups made before and exported files contain the data: delete them yourself."
@@ -99,8 +99,12 @@ def redacted_lines(done: Redacted) -> Iterator[str]:
 
 
 def _participant(study: Study, worker: str, code: str) -> Participant:
-    found = Participant.objects.filter(study=study).select_related("study", "worker")
-    one = found.filter(pseudonym=worker).first() if worker else found.filter(completion_code=as_code(code)).first()
+    participants = Participant.objects.filter(study=study).select_related("study", "worker")
+    one = (
+        participants.filter(pseudonym=worker).first()
+        if worker
+        else participants.filter(completion_code=as_code(code)).first()
+    )
     if one is None or not (worker or code):
         raise CommandError(
             f"{study.slug} has no such worker. Write --worker w-… or --code CODE, and check the spelling."

@@ -10,19 +10,19 @@ from django.core.management.base import CommandError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.exports.batch import batch_csv
-from annotation.exports.receipts import write_receipts
+from annotation.audit import record
 from annotation.management.asking import YES, ask_before_spending
+from annotation.many_ids import among
 from annotation.models import BulkAction, Study, Submission
 from annotation.platforms import PlatformTrouble, connect
 from annotation.platforms.costs import NO_FEES, Fees
-from annotation.queries.among import among
-from annotation.queries.payments import as_code
-from annotation.queries.review import Preview, preview_of
-from annotation.services import bulk
-from annotation.services.audit import record
-from annotation.services.batches import read_decisions
-from annotation.tables import read_table
+from annotation.review import bulk_decisions
+from annotation.review.decision_file_export import batch_csv
+from annotation.review.decision_files import read_decisions
+from annotation.review.payments_due import as_code
+from annotation.review.receipts import write_receipts
+from annotation.review.review_queue import Preview, preview_of
+from annotation.table_files import read_table
 from common.commands import ActionCommand, AddAction
 from common.words import counted, money
 
@@ -35,14 +35,14 @@ class ReviewActions(ActionCommand):
     def add_review(self, add: AddAction) -> None:
         reject = add("reject", "refuse to pay submissions; their workers read the reason", self.reject)
         bonus = add("bonus", "pay a bonus for submissions, on the platform or as a record of what you paid", self.bonus)
-        for each in (reject, bonus):
-            each.add_argument("slug")
-            whose = each.add_mutually_exclusive_group(required=True)
+        for action in (reject, bonus):
+            action.add_argument("slug")
+            whose = action.add_mutually_exclusive_group(required=True)
             whose.add_argument("--worker", default="", metavar="NAME", help="all submissions of this worker (w-…)")
             whose.add_argument("--code", default="", help="all submissions of the worker with this completion code")
             whose.add_argument("--submission", type=int, metavar="NUMBER", help="only this submission")
-            each.add_argument("--reason", required=True, help="the worker reads it")
-            each.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
+            action.add_argument("--reason", required=True, help="the worker reads it")
+            action.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
         whether = {"action": "store_true", "help": "leave the rejected work out of the analysis, too"}
         reject.add_argument("--exclude", **whether)  # type: ignore[arg-type]  # keywords of one call
         bonus.add_argument("--amount", required=True, metavar="USD", help="for each submission, such as 0.50")
@@ -57,11 +57,17 @@ class ReviewActions(ActionCommand):
         read.add_argument("--exclude", **whether)  # type: ignore[arg-type]  # keywords of one call
         read.add_argument("--dry-run", action="store_true", help="show the effect and the cost; change nothing")
 
-        kept = add("receipts", "write a zip with one file per worker, month and year, for bookkeeping", self.receipts)
-        kept.add_argument("slug", nargs="*", metavar="STUDY", help="these studies (default: all)")
-        kept.add_argument("--year", type=int, help="only this year, in UTC")
-        kept.add_argument("--month", type=int, choices=range(1, 13), metavar="1-12", help="only this month of --year")
-        kept.add_argument("--out", required=True, metavar="FILE", help="zip file to write; it contains workers' ids")
+        receipts = add(
+            "receipts", "write a zip with one file per worker, month and year, for bookkeeping", self.receipts
+        )
+        receipts.add_argument("slug", nargs="*", metavar="STUDY", help="these studies (default: all)")
+        receipts.add_argument("--year", type=int, help="only this year, in UTC")
+        receipts.add_argument(
+            "--month", type=int, choices=range(1, 13), metavar="1-12", help="only this month of --year"
+        )
+        receipts.add_argument(
+            "--out", required=True, metavar="FILE", help="zip file to write; it contains workers' ids"
+        )
 
     def receipts(self, *, slug: list[str], year: int | None, month: int | None, out: str) -> None:
         if month is not None and year is None:
@@ -78,8 +84,8 @@ class ReviewActions(ActionCommand):
     def reject(
         self, *, slug: str, worker: str, code: str, submission: int, reason: str, exclude: bool, dry_run: bool
     ) -> None:
-        found = _chosen(_study(slug), worker, code, submission)
-        self.say(_do(_study(slug), "reject", found, reason, None, exclude=exclude, dry_run=dry_run))
+        submissions = _chosen(_study(slug), worker, code, submission)
+        self.say(_do(_study(slug), "reject", submissions, reason, None, exclude=exclude, dry_run=dry_run))
 
     def bonus(
         self,
@@ -96,7 +102,7 @@ class ReviewActions(ActionCommand):
     ) -> None:
         study, usd = _study(slug), _usd(amount)
         chosen = _chosen(study, worker, code, submission)
-        earlier = bulk.same_bonuses(study=study, amount=usd, note=reason, chosen=chosen)
+        earlier = bulk_decisions.same_bonuses(study=study, amount=usd, note=reason, chosen=chosen)
         unfinished = [action for action in earlier if _is_unfinished(action, again=again)]
         if unfinished:
             self.say(_continue_lines(unfinished, dry_run=dry_run))
@@ -123,32 +129,38 @@ class ReviewActions(ActionCommand):
         with file.open("rb") as opened:
             decisions = read_decisions(study=study, table=read_table(opened, name=file.name, limit=None))
         with transaction.atomic():
-            made = bulk.plan_rows(study=study, rows=decisions, actor=ACTOR)
-            bulk.set_terms(bulk=made, note="", exclude=exclude)
-            self.say(_effect_lines(made))
+            bulk = bulk_decisions.plan_rows(study=study, rows=decisions, actor=ACTOR)
+            bulk_decisions.set_terms(bulk=bulk, note="", exclude=exclude)
+            self.say(_effect_lines(bulk))
             transaction.set_rollback(dry_run)
         if not dry_run:
-            self.say(_done_lines(made))
+            self.say(_done_lines(bulk))
 
 
 def _study(slug: str) -> Study:
-    found = Study.objects.filter(slug=slug).first()
-    if found is None:
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
         raise CommandError(f"There is no study “{slug[:60]}”. See: manage.py study status")
-    return found
+    return study
 
 
 def _chosen(study: Study, worker: str, code: str, submission: int | None) -> QuerySet[Submission]:
-    found = Submission.objects.filter(study=study)
+    submissions = Submission.objects.filter(study=study)
     if submission is not None:
-        found, what = found.filter(pk=submission), f"submission {submission}"
+        submissions, what = submissions.filter(pk=submission), f"submission {submission}"
     elif code:
-        found, what = found.filter(participant__completion_code=as_code(code)), f"worker with the code “{code[:40]}”"
+        submissions, what = (
+            submissions.filter(participant__completion_code=as_code(code)),
+            f"worker with the code “{code[:40]}”",
+        )
     else:
-        found, what = found.filter(participant__pseudonym=worker), f"worker “{worker[:40]}” with submissions"
-    if not found.exists():
+        submissions, what = (
+            submissions.filter(participant__pseudonym=worker),
+            f"worker “{worker[:40]}” with submissions",
+        )
+    if not submissions.exists():
         raise CommandError(f"{study.slug} has no {what}. Check the spelling.")
-    return found
+    return submissions
 
 
 def _usd(text: str) -> Decimal:
@@ -162,7 +174,7 @@ def _is_unfinished(bonus: BulkAction, *, again: bool) -> bool:
     """Whether the command that paid this bonus was interrupted or, unless it is to be paid again, refused in part."""
     if bonus.state == BulkAction.State.RUNNING or again:
         return bonus.state == BulkAction.State.RUNNING
-    return not {row["submission"] for row in bonus.rows} <= bulk.paid_rows(bonus)
+    return not {row["submission"] for row in bonus.rows} <= bulk_decisions.paid_rows(bonus)
 
 
 def _paid_before(earlier: list[BulkAction], amount: Decimal) -> str:
@@ -178,14 +190,14 @@ def _paid_before(earlier: list[BulkAction], amount: Decimal) -> str:
 def _continue_lines(unfinished: list[BulkAction], *, dry_run: bool) -> Iterator[str]:
     """Pay what is left of bonuses that were confirmed before. The platform says what it has paid already."""
     for bonus in unfinished:
-        left = len(bonus.rows) - len(bulk.paid_rows(bonus))
+        left = len(bonus.rows) - len(bulk_decisions.paid_rows(bonus))
         since = f"{bonus.confirmed_at or bonus.created_at:%d %b %Y, %H:%M} UTC"
         yield f"{counted(left, 'submission')} of the bonus that you started on {since} may still be unpaid."
         if dry_run:
             yield "Running the command asks the platform which of them were paid, and pays the others."
             continue
         yield "This continues it. What the platform has paid is recorded, not paid again."
-        bulk.reopen_bonus(bulk=bonus, actor=ACTOR)
+        bulk_decisions.reopen_bonus(bulk=bonus, actor=ACTOR)
         yield from _run_lines(bonus)
 
 
@@ -201,14 +213,14 @@ def _do(
     yes: bool = False,
 ) -> Iterator[str]:
     with transaction.atomic():
-        made = bulk.plan_action(study=study, action=action, chosen=chosen, actor=ACTOR)
-        bulk.set_terms(bulk=made, note=reason, amount=amount, exclude=exclude)
-        yield from _effect_lines(made)
+        bulk = bulk_decisions.plan_action(study=study, action=action, chosen=chosen, actor=ACTOR)
+        bulk_decisions.set_terms(bulk=bulk, note=reason, amount=amount, exclude=exclude)
+        yield from _effect_lines(bulk)
         transaction.set_rollback(dry_run)
     if not dry_run:
-        cost = preview_of(made, _fees)
+        cost = preview_of(bulk, _fees)
         ask_before_spending(cost.rewards + cost.fees if action == "bonus" else Decimal(0), yes=yes)
-        yield from _done_lines(made)
+        yield from _done_lines(bulk)
 
 
 def _fees(platform: str) -> Fees:
@@ -218,36 +230,36 @@ def _fees(platform: str) -> Fees:
         return NO_FEES
 
 
-def _effect_lines(made: BulkAction) -> Iterator[str]:
-    found = preview_of(made, _fees)
-    slug = made.study.slug
-    if made.action == "bonus":
-        yield f"{slug}: a bonus for {counted(found.approved, 'submission')}, {_cost(found)}."
-        if found.paid_before:
-            yield f"  {found.paid_before}"
+def _effect_lines(bulk: BulkAction) -> Iterator[str]:
+    effect = preview_of(bulk, _fees)
+    slug = bulk.study.slug
+    if bulk.action == "bonus":
+        yield f"{slug}: a bonus for {counted(effect.approved, 'submission')}, {_cost(effect)}."
+        if effect.paid_before:
+            yield f"  {effect.paid_before}"
     else:
-        approved = f"{counted(found.approved, 'submission')} to approve, {_cost(found)}; " if found.approved else ""
-        yield f"{slug}: {approved}{counted(found.rejected, 'submission')} to reject."
-        if found.rejected and made.exclude:
+        approved = f"{counted(effect.approved, 'submission')} to approve, {_cost(effect)}; " if effect.approved else ""
+        yield f"{slug}: {approved}{counted(effect.rejected, 'submission')} to reject."
+        if effect.rejected and bulk.exclude:
             yield "  The analysis leaves the rejected work out."
-        elif found.rejected:
+        elif effect.rejected:
             yield "  The rejected work stays in the analysis. To leave it out, add --exclude."
-    for reason, count in found.left_out:
+    for reason, count in effect.left_out:
         yield f"  Left out: {counted(count, 'submission')}, {reason}."
 
 
-def _cost(found: Preview) -> str:
-    return f"{money(found.rewards)} and {money(found.fees)} in fees"
+def _cost(effect: Preview) -> str:
+    return f"{money(effect.rewards)} and {money(effect.fees)} in fees"
 
 
-def _done_lines(made: BulkAction) -> Iterator[str]:
-    bulk.confirm_action(bulk=made, actor=ACTOR, start=lambda pk: None)
-    yield from _run_lines(made)
+def _done_lines(bulk: BulkAction) -> Iterator[str]:
+    bulk_decisions.confirm_action(bulk=bulk, actor=ACTOR, start=lambda pk: None)
+    yield from _run_lines(bulk)
 
 
-def _run_lines(made: BulkAction) -> Iterator[str]:
+def _run_lines(bulk: BulkAction) -> Iterator[str]:
     """Do what is left of a confirmed action. Raises CommandError if it stops before its end."""
-    done = bulk.run_action(bulk_id=made.pk, connect=connect)
+    done = bulk_decisions.run_action(bulk_id=bulk.pk, connect=connect)
     if done is None or done.state != BulkAction.State.DONE:
         stopped = f"Stopped: {done.stopped} " if done is not None and done.stopped else ""
         raise CommandError(f"{stopped}The server tries the rest again every minute. Nothing is done twice.")

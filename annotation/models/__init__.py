@@ -1,4 +1,4 @@
-"""The tables, in the order in which data flows through them. Writes go through ``annotation.services``."""
+"""The tables, in the order in which data flows through them. Writes go through the rooms."""
 
 from annotation.models.events import EventBatch
 from annotation.models.leaving import DeletionRequest, PartPayment, RedactionGate

@@ -167,7 +167,8 @@ class OutsideAssignment(models.Model):
 
     ``partial`` work was done and paid in part; the platform does not report how much. Who was ``screened`` out was not
     the right person for the study, and gets a fixed amount or nothing; their place is free again. ``answer`` is what
-    arrived at the platform. It is saved for work that never reached this server.
+    arrived at the platform. It is saved for work that never reached this server. ``assignments`` are the same worker's
+    rows here for it: none if they never arrived, several if they came back after their work had ended here.
     """
 
     class State(models.TextChoices):

@@ -22,7 +22,7 @@ class Study(models.Model):
     """One instrument with one set of items.
 
     Once ``status`` is no longer draft, nothing may change that affects what workers see or how answers become ratings
-    (``services.studies`` refuses it). All results of a study come from one instrument.
+    (``studies.storing`` refuses it). All results of a study come from one instrument.
     """
 
     class Status(models.TextChoices):

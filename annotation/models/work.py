@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from annotation.models.platforms import Posting
+from annotation.models.platforms import OutsideAssignment, Posting
 from annotation.models.study import Arm, Hit, Item, Study
 
 LIVE_STATES = ("accepted", "submitted")
@@ -108,7 +108,8 @@ class Assignment(models.Model):
     the submission was excluded or the platform does not count it; released → submitted if the submission is included
     again and a place is free. Stopped: the worker ended it for part of the reward (``PartPayment``), and its place is
     free. ``slot`` is the worker's place on the hit (sides are balanced over the places); ``ordinal`` counts the hits of
-    the worker in the study.
+    the worker in the study. ``outside`` is set in one place: `annotation.recruiting.matching`. If a worker's assignment
+    on the platform ended here and they came back, there are several rows for it, and each has the same ``outside``.
     """
 
     class State(models.TextChoices):
@@ -125,6 +126,16 @@ class Assignment(models.Model):
         Posting, null=True, blank=True, on_delete=models.PROTECT, db_index=False, related_name="assignments"
     )
     platform_assignment_id = models.CharField(max_length=200, blank=True, help_text="As the worker's browser said.")
+    # Null, because SQLite can add such a column without copying the table.
+    outside = models.ForeignKey(
+        OutsideAssignment,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        db_index=False,
+        related_name="assignments",
+        help_text="The same assignment as the platform reports it; empty: it does not, or reports another worker.",
+    )
     submit_to = models.URLField(max_length=500, blank=True, help_text="Where the platform is told.")
     state = models.CharField(max_length=10, choices=State.choices, default=State.ACCEPTED)
     slot = models.PositiveSmallIntegerField()
@@ -170,6 +181,7 @@ class Assignment(models.Model):
         indexes = [
             models.Index(fields=["expires_at"], condition=Q(state="accepted"), name="assignment_to_reclaim"),
             models.Index(fields=["posting"], condition=Q(posting__isnull=False), name="assignment_of_posting"),
+            models.Index(fields=["outside"], condition=Q(outside__isnull=False), name="assignment_of_outside"),
         ]
 
     def __str__(self) -> str:

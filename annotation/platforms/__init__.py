@@ -1,35 +1,51 @@
 """How workers reach a study: platforms offer studies and identify workers, and some of them pay.
 
-Code outside this package uses `known`, which lists the platforms, and `connect`, which gives one that can make calls.
+Code outside this package uses `all_platforms`, which lists them, `connect`, which gives one that can make calls, and
+`changes_of`, which gives what can be done to work after it was posted there.
 """
 
 from __future__ import annotations
 
-from annotation.platforms.base import Platform, PlatformTrouble
+from annotation.platforms.base import Platform
+from annotation.platforms.calls import PlatformTrouble
+from annotation.platforms.changes import Changes
 from annotation.platforms.link import Link
+from annotation.platforms.mturk.changes import MturkChanges
 from annotation.platforms.mturk.platform import Mturk
-from annotation.platforms.panel import Panel
+from annotation.platforms.panel import Panel, PanelChanges
+from annotation.platforms.prolific.changes import ProlificChanges
 from annotation.platforms.prolific.platform import Prolific
 
-__all__ = ["Platform", "PlatformTrouble", "connect", "known", "platform_class"]
+__all__ = ["Platform", "PlatformTrouble", "all_platforms", "changes_class", "changes_of", "connect", "platform_class"]
 _ALL: tuple[type[Platform], ...] = (Link, Mturk, Prolific, Panel)
+_CHANGES: dict[str, type[Changes]] = {"mturk": MturkChanges, "prolific": ProlificChanges, "panel": PanelChanges}
 
 
-def known() -> dict[str, type[Platform]]:
+def all_platforms() -> dict[str, type[Platform]]:
     """Every platform by its name, the plain link first."""
-    return {each.name: each for each in _ALL}
+    return {platform.name: platform for platform in _ALL}
 
 
 def platform_class(name: str) -> type[Platform]:
     """The platform with this name, not connected. Raises PlatformTrouble."""
     try:
-        return known()[name]
+        return all_platforms()[name]
     except KeyError:
         raise PlatformTrouble(
-            f"There is no platform “{name[:40]}”.", f"Choose one of {', '.join(known())}.", sent=False
+            f"There is no platform “{name[:40]}”.", f"Choose one of {', '.join(all_platforms())}.", may_be_done=False
         ) from None
 
 
 def connect(name: str) -> Platform:
     """The platform, with the keys from the settings. Raises PlatformTrouble if it is unknown or has no keys."""
     return platform_class(name).connected()
+
+
+def changes_class(name: str) -> type[Changes]:
+    """What the platform with this name can change. Needs no connection."""
+    return _CHANGES.get(name, Changes)
+
+
+def changes_of(platform: Platform) -> Changes:
+    """What the connected platform can change."""
+    return changes_class(platform.name)(platform)

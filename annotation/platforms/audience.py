@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-Json = dict[str, Any]
+from annotation.platforms.calls import Json
 
 
 @dataclass(frozen=True, slots=True)

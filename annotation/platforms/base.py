@@ -1,8 +1,8 @@
 """What a platform is: where a study's work is offered, how its workers arrive, and what it reports and pays.
 
-A platform *describes* its calls (`Call`); ``services.platform_calls`` records each one before it is made, so that
-nothing takes effect twice. Everything that platforms share (planning, confirmation, payments, states) is in
-``services``; what only one platform knows (operations, parameters, statuses, addresses) is in its own module here.
+A platform *describes* its calls (``platforms.calls``). Everything that platforms share (planning, confirmation,
+payments, states) is in ``recruiting``; what only one platform knows (operations, parameters, statuses, addresses) is in
+its own module here.
 
 An instance can make calls, unless it is `Platform.offline`. What a worker's request needs is a class method, because it
 must never need a key or a network.
@@ -11,7 +11,7 @@ must never need a key or a network.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -21,43 +21,18 @@ from django.conf import settings as django_settings
 from django.db.models import Sum
 from django.urls import reverse
 
-from annotation.models import Assignment, Hit, OutsideAssignment, PlatformCall, Posting, Study
+from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study
 from annotation.platforms.audience import Audience
+from annotation.platforms.calls import Call, Json, PlatformTrouble
 from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
-from annotation.platforms.one_listing import ONE_LISTING, listed_at, lowest_reward
+from annotation.platforms.listings import ONE_LISTING, listed_at, lowest_reward
 from annotation.task_types.settings import ConfigForm
 from annotation.tokens import posting_token
 from common.problems import Problem
 from common.words import counted, money
 
-Json = dict[str, Any]
 #: Why a worker goes back without doing the work: they do not agree to take part, or cannot take part.
 NO_CONSENT, NOT_ELIGIBLE = "no_consent", "not_eligible"
-#: In a dry run, stands for an id that the platform has not given yet.
-NOT_MADE = "…"
-#: Looks for what an earlier try of a call did. Returns its result, or None if it had no effect.
-Search = Callable[[PlatformCall], Json | None]
-#: For ``Call.search_on``: search after any refusal. For calls that move money, an error code is too little to go by.
-ANY_REFUSAL = ("",)
-
-
-class PlatformTrouble(Exception):
-    """The platform did not do what we asked. ``again``: the same call may succeed later. ``fix``: what to do.
-
-    ``sent`` is False if the call certainly had no effect: it was refused, or it never left this machine.
-    ``local``: this posting is the reason, so the same call for another posting may succeed.
-    """
-
-    def __init__(
-        self, what: str, fix: str = "", *, again: bool = False, code: str = "", sent: bool = True, local: bool = False
-    ) -> None:
-        super().__init__(f"{what} {fix}".strip())
-        self.what, self.fix, self.again, self.code = what, fix, again, code
-        self.sent, self.local = sent, local
-
-
-class PostingGone(PlatformTrouble):
-    """The posting no longer exists on the platform."""
 
 
 class BadNotice(Exception):
@@ -70,28 +45,6 @@ class BadArrival(Exception):
     def __init__(self, heading: str, line: str) -> None:
         super().__init__(heading)
         self.heading, self.line = heading, line
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """A call to make once. ``key`` identifies what it is for; calls with equal keys are the same call.
-
-    ``params`` gets the results of the calls before it in the same list. ``search`` looks for what an earlier try did;
-    it runs if that try may have been forgotten (`Platform.token_life`), or after a refusal whose code contains one of
-    ``search_on``. ``with_token``: the operation accepts the platform's token.
-    """
-
-    key: str
-    operation: str
-    params: Callable[[Sequence[Json]], Json]
-    search: Search | None = None
-    search_on: tuple[str, ...] = ("AlreadyExists",)
-    with_token: bool = True
-
-    @classmethod
-    def fixed(cls, key: str, operation: str, params: Json, **more: Any) -> Call:
-        """A call whose parameters do not depend on the calls before it."""
-        return cls(key=key, operation=operation, params=lambda done: params, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +169,7 @@ class Platform(ABC):
 
     def remarks(self, offered: Sequence[Offered], settings: Json) -> list[str]:
         """Sentences that help to judge the cost, and who will come for which price."""
-        prices = sorted({each.reward for each in offered})
+        prices = sorted({hits.reward for hits in offered})
         if len(prices) < 2:
             return []
         if settings.get(ONE_LISTING):
@@ -279,8 +232,8 @@ class Platform(ABC):
 
     @classmethod
     @abstractmethod
-    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
-        """The worker whom the address names; None for a preview. ``here`` is this server's origin, as they see it.
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], server_origin: str) -> Claim | None:
+        """The worker whom the address names; None for a preview. ``server_origin`` is as they see it.
 
         Raises BadArrival.
         """
@@ -408,7 +361,9 @@ class Platform(ABC):
 
     def _cannot(self, what: str) -> PlatformTrouble:
         return PlatformTrouble(
-            f"{self.title} cannot {what} from here.", "Do it on its site, or mark the reward as paid.", sent=False
+            f"{self.title} cannot {what} from here.",
+            "Do it on its site, or mark the reward as paid.",
+            may_be_done=False,
         )
 
 
@@ -423,15 +378,15 @@ class ByReward(Platform):
             places = study.hits.aggregate(wanted=Sum("wanted"))["wanted"]
             return [Posting(study=study, platform=self.name, reward=price, wanted=places)]
         there = {posting.pays for posting in study.postings.filter(platform=self.name)}
-        wanted = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
+        places = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
         return [
             Posting(study=study, platform=self.name, reward=reward, wanted=count)
-            for reward, count in wanted
+            for reward, count in places
             if reward not in there
         ]
 
     def cost(self, offered: Sequence[Offered], settings: Json) -> Cost:
-        listings = 1 if settings.get(ONE_LISTING) else len({each.reward for each in offered})
+        listings = 1 if settings.get(ONE_LISTING) else len({hits.reward for hits in offered})
         return replace(super().cost(offered, settings), hits=listings)
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from annotation.models import Compensation, OutsideAssignment, Posting
-from annotation.platforms.base import Call, Json, Platform, PlatformTrouble
+from annotation.platforms.base import Platform
+from annotation.platforms.calls import Call, Json, PlatformTrouble
 
 #: The keys of calls that ask for work back begin with this; the id of the `OutsideAssignment` follows.
 ASK_BACK = "ask-back/"
@@ -87,4 +88,6 @@ class Changes:
         return ()
 
     def _cannot(self, what: str) -> PlatformTrouble:
-        return PlatformTrouble(f"{self.platform.title} cannot {what} from here.", "Do it on its own site.", sent=False)
+        return PlatformTrouble(
+            f"{self.platform.title} cannot {what} from here.", "Do it on its own site.", may_be_done=False
+        )

@@ -77,17 +77,17 @@ class Cost:
         return self.rewards + self.bonuses + self.fees
 
 
-def parts_of(wanted: int, *, split: bool) -> list[int]:
+def parts_of(assignments: int, *, split: bool) -> list[int]:
     """The sizes of the HITs that offer ``wanted`` assignments: one HIT or, if split, HITs of at most nine, as equal as
     possible.
 
     >>> parts_of(10, split=True)
     [5, 5]
     """
-    if not split or wanted <= MOST_AT_LOW_FEE:
-        return [wanted]
-    count = -(-wanted // MOST_AT_LOW_FEE)
-    return [wanted // count + (part < wanted % count) for part in range(count)]
+    if not split or assignments <= MOST_AT_LOW_FEE:
+        return [assignments]
+    count = -(-assignments // MOST_AT_LOW_FEE)
+    return [assignments // count + (part < assignments % count) for part in range(count)]
 
 
 def cost_of(
@@ -103,19 +103,19 @@ def cost_of(
     ``listed_at``: the price of the one listing of all hits. What a hit pays more is a bonus, whose fee is that of a
     single assignment, as Amazon and this server's marketplace charge it.
     """
-    hits, assignments, rewards, bonuses, fee = 0, 0, Decimal(0), Decimal(0), Decimal(0)
-    for each in offered:
-        parts, submissions = parts_of(each.wanted, split=split), each.hits * each.wanted
-        price = each.reward if listed_at is None else listed_at
-        hits += each.hits * len(parts)
-        assignments += submissions
+    n_hits, n_assignments, rewards, bonuses, fee = 0, 0, Decimal(0), Decimal(0), Decimal(0)
+    for kind in offered:
+        part_sizes, submissions = parts_of(kind.wanted, split=split), kind.hits * kind.wanted
+        price = kind.reward if listed_at is None else listed_at
+        n_hits += kind.hits * len(part_sizes)
+        n_assignments += submissions
         rewards += submissions * price
-        fee += each.hits * sum(part * fees.of(price, part, masters=masters) for part in parts)
-        if more := each.reward - price:
+        fee += kind.hits * sum(part * fees.of(price, part, masters=masters) for part in part_sizes)
+        if more := kind.reward - price:
             bonuses += submissions * more
             fee += submissions * fees.of(more, 1)
     amounts = (amount.quantize(CENT, ROUND_HALF_UP) for amount in (rewards, fee, bonuses))
-    return Cost(hits, assignments, *amounts)
+    return Cost(n_hits, n_assignments, *amounts)
 
 
 def in_words(cost: Cost) -> str:
@@ -141,7 +141,7 @@ def reward_problems(rewards: Sequence[Decimal], *, where: str = "reward", platfo
         way = (
             f" or put {counted(bundle, 'item')} into each hit and pay {money(reward * bundle)} for it" if bundle else ""
         )
-        whole = reward.quantize(CENT, ROUND_HALF_UP)
-        fix = f"Pay whole cents, such as {money(max(whole, CENT))}{way}."
+        in_cents = reward.quantize(CENT, ROUND_HALF_UP)
+        fix = f"Pay whole cents, such as {money(max(in_cents, CENT))}{way}."
         problems.append(Problem(where, f"{platform} pays in whole cents, and {money(reward)} is not one.", fix))
     return problems

@@ -10,7 +10,8 @@ from django.conf import settings as django_settings
 from django.urls import reverse
 
 from annotation.models import Assignment, Invitation, Posting, Study
-from annotation.platforms.base import BadArrival, Claim, Finish, Json, Platform
+from annotation.platforms.base import BadArrival, Claim, Finish, Platform
+from annotation.platforms.calls import Json
 from annotation.task_types.settings import ConfigForm
 from common.words import hours_in_words
 
@@ -64,7 +65,7 @@ class Link(Platform):
         return {"external_id": posting.study.slug, "url": study_url(posting.study)}
 
     @classmethod
-    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], server_origin: str) -> Claim | None:
         raise BadArrival("This study has another address", f"Open {study_url(posting.study)} instead.")
 
     @classmethod

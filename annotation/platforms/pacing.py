@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -25,13 +26,15 @@ def wait_for_turn(account: str, per_second: float) -> float:
 
 def _next_turn(path: Path, gap: float) -> float:
     """Reserve the next free moment, as seconds since 1970: ``gap`` after the one reserved last, and not before now."""
+    last = 0.0
     with path.open("a+") as file:
         locks.lock(file, locks.LOCK_EX)
         try:
             file.seek(0)
             now = time.time()
             # If the clock was set back, calls must not stop: no call waits for more than a thousand others.
-            last = min(_number(file.read()), now + 1000 * gap)
+            with suppress(ValueError):
+                last = min(float(file.read() or 0), now + 1000 * gap)
             turn = max(now, last + gap)
             file.seek(0)
             file.truncate()
@@ -40,10 +43,3 @@ def _next_turn(path: Path, gap: float) -> float:
         finally:
             locks.unlock(file)
     return turn
-
-
-def _number(text: str) -> float:
-    try:
-        return float(text or 0)
-    except ValueError:
-        return 0.0

@@ -14,13 +14,14 @@ from urllib.parse import quote, urlsplit
 from django import forms
 from django.core.exceptions import ValidationError
 
-from annotation.forms import PARAMETER, TAKEN_PARAMETERS
+from annotation.identity import PANEL, is_panel_id, panel_id
 from annotation.models import Assignment, Posting, Study
-from annotation.platforms.base import BadArrival, ByReward, Call, Claim, Finish, Json, posting_url
+from annotation.platforms.base import BadArrival, ByReward, Claim, Finish, posting_url
+from annotation.platforms.calls import Call, Json
 from annotation.platforms.changes import Changes
 from annotation.platforms.costs import Offered
 from annotation.platforms.link import decided_by, decision_time
-from annotation.services.people import PANEL, is_panel_id, panel_id
+from annotation.study_forms import PARAMETER, TAKEN_PARAMETERS
 from annotation.task_types.settings import ConfigForm
 from common.problems import Problem
 
@@ -96,17 +97,17 @@ class PanelForm(ConfigForm):
         return url
 
     def clean(self) -> dict[str, Any]:
-        found = super().clean() or self.cleaned_data
-        names = [found.get(f"{each}_parameter") for each in ("worker", "session", "study")]
+        cleaned = super().clean() or self.cleaned_data
+        names = [cleaned.get(f"{kind}_parameter") for kind in ("worker", "session", "study")]
         used = [str(name) for name in names if name]
         for name in used:
             if name.lower() in TAKEN_PARAMETERS:
                 raise ValidationError(f"The server uses the parameter {name} itself. Choose another name.")
         if len(set(used)) < len(used):
             raise ValidationError("Two parameters have the same name. Each id needs its own.")
-        if bool(found.get("study_parameter")) != bool(found.get("study_id")):
+        if bool(cleaned.get("study_parameter")) != bool(cleaned.get("study_id")):
             raise ValidationError("study_parameter and study_id belong together: set both, or neither.")
-        return found
+        return cleaned
 
 
 class PanelChanges(Changes):
@@ -150,34 +151,34 @@ class Panel(ByReward):
         return {"external_id": f"{posting.study.slug}/{posting.pk}", "code": settings["completion_code"]}
 
     def address(self, posting: Posting, settings: Json) -> str:
-        names = [settings[f"{each}_parameter"] for each in ("worker", "session")]
+        names = [settings[f"{kind}_parameter"] for kind in ("worker", "session")]
         query = [f"{name}=…" for name in names if name]
         if settings["study_parameter"]:
             query.append(f"{settings['study_parameter']}={quote(settings['study_id'], safe='')}")
         return f"{posting_url(posting)}?{'&'.join(query)}"
 
     @classmethod
-    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
-        names = {each: settings[f"{each}_parameter"] for each in ("worker", "session", "study")}
-        given = {each: query.get(name, "").strip() if name else "" for each, name in names.items()}
-        if not any(given.values()):
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], server_origin: str) -> Claim | None:
+        names = {kind: settings[f"{kind}_parameter"] for kind in ("worker", "session", "study")}
+        values = {kind: query.get(name, "").strip() if name else "" for kind, name in names.items()}
+        if not any(values.values()):
             raise BadArrival(
                 "Your id is missing from this link",
                 "The site that sent you here did not add it. Open the study again from that site. If you see this page "
                 "again, write to the researchers.",
             )
-        if names["study"] and given["study"] != settings["study_id"]:
+        if names["study"] and values["study"] != settings["study_id"]:
             raise BadArrival(
                 "This link belongs to another study",
                 "Open the study again from the site that sent you here.",
             )
-        session = given["session"] if names["session"] else given["worker"]
-        if not (is_panel_id(given["worker"]) and is_panel_id(session)):
+        session = values["session"] if names["session"] else values["worker"]
+        if not (is_panel_id(values["worker"]) and is_panel_id(session)):
             raise BadArrival(
                 "This address is not complete",
                 "The site that sent you here did not add who you are. Open the study again from that site.",
             )
-        return Claim(PANEL, panel_id(settings["panel"], given["worker"]), session)
+        return Claim(PANEL, panel_id(settings["panel"], values["worker"]), session)
 
     @classmethod
     def payment_words(cls, settings: Json) -> str:

@@ -18,21 +18,19 @@ from typing import TYPE_CHECKING, ClassVar
 from analysis.description import QuestionDescription, ReportSection, Score
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
-from annotation.task_types.hooks import MembersWork, Sizes, Sources
-from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
+from annotation.task_types.extra_exports import ExtraExport
+from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
 from annotation.task_types.reading import EXAM, read_rows
-from annotation.task_types.settings import ConfigForm
+from annotation.task_types.settings import ConfigForm, Sizes
+from annotation.task_types.sources import Sources
 
 if TYPE_CHECKING:
     from annotation.task_types.simulation import SimulatedWorker
 
 #: The answers to one page by question key.
 Answers = Mapping[str, Answer]
-
-
-# --- the plan --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +59,6 @@ class PlannedHit:
     wanted: int
     arm: str = ""
     reward: Decimal | None = None
-
-
-# --- what a worker sees ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +170,7 @@ class OutputData:
     item: int | None = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ExamItem:
-    """An item of an exam and one worker's answers to it by topic, as text; numbers as ``%g`` writes them."""
-
-    item: ItemData
-    given: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-
-class TaskType(Sources, MembersWork, ABC):
+class TaskType(Sources, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
@@ -192,12 +179,17 @@ class TaskType(Sources, MembersWork, ABC):
     source: ClassVar[str] = ""
     #: The heading under which researchers find the type.
     group: ClassVar[str] = "Other"
-    #: The place in its group before any study is made: types that serve more purposes come first.
-    place: ClassVar[int] = 9
+    #: The rank in its group before any study is made: types that serve more purposes come first.
+    group_rank: ClassVar[int] = 9
     #: The page of which the list of types has a picture, from 0; None: the last one about an item.
     pictured: ClassVar[int | None] = None
     #: Whether workers answer about what they wrote themselves. Then nothing compares their answers with each other's.
     own_work: ClassVar[bool] = False
+    #: Whether members of the study do the work, as coders who start on a page of the console. Such a study has no link,
+    #: no platform and no reward.
+    for_members: ClassVar[bool] = False
+    #: The topic of the question with several choices whose answers members compare and settle. Empty: none.
+    adjudicates: ClassVar[str] = ""
     config_form: ClassVar[type[ConfigForm]] = ConfigForm
     #: The sizes of the published study, with which a new study starts.
     suggested: ClassVar[Sizes] = Sizes()
@@ -260,7 +252,7 @@ class TaskType(Sources, MembersWork, ABC):
         """How many pages there are, for the progress bar; None if that depends on the answers."""
         return None
 
-    def check(self, shown: Shown, page: Page, given: Answers, before: Sequence[Answers]) -> Mapping[str, str]:
+    def check(self, shown: Shown, page: Page, page_answers: Answers, before: Sequence[Answers]) -> Mapping[str, str]:
         """Errors by question key for rules across questions. Called when all answers on the page are valid."""
         return {}
 
@@ -280,7 +272,11 @@ class TaskType(Sources, MembersWork, ABC):
 
     def recorded(self, page: Page, config: Json) -> Sequence[str]:
         """The keys of the questions on the page whose edits are recorded. Default: all texts, if any are recorded."""
-        return [each.key for each in page.questions if each.kind == "text"] if self.records_edits(config) else []
+        return (
+            [question.key for question in page.questions if question.kind == "text"]
+            if self.records_edits(config)
+            else []
+        )
 
     # --- 5. live suggestions ---
 
@@ -288,7 +284,7 @@ class TaskType(Sources, MembersWork, ABC):
         """The suggesters that pages can ask with these settings, each once; none for types without live suggestions."""
         return ()
 
-    def uses(self, shown: Shown, page: Page, given: Answers) -> Sequence[OfferUse]:
+    def uses(self, shown: Shown, page: Page, page_answers: Answers) -> Sequence[OfferUse]:
         """What the worker did with the offers on a page that was sent. Offers left out were not used."""
         return ()
 
@@ -312,16 +308,16 @@ class TaskType(Sources, MembersWork, ABC):
                 page.item,
                 question.topic,
                 question.stored_on.name,
-                each.target,
-                each.value,
-                each.text,
+                stored.target,
+                stored.value,
+                stored.text,
                 question.key,
                 number,
             )
-            for number, (page, given) in enumerate(zip(pages, answers, strict=True))
+            for number, (page, page_answers) in enumerate(zip(pages, answers, strict=True))
             for question in page.questions
-            if (answer := given.get(question.key)) is not None
-            for each in question.stored(answer)
+            if (answer := page_answers.get(question.key)) is not None
+            for stored in question.stored(answer)
         ]
 
     #: Quality control flags shorter answers in words about an item.
@@ -333,11 +329,11 @@ class TaskType(Sources, MembersWork, ABC):
         Default: all answers in words, with the item's context and texts and the question itself. A single word is
         enough if the question is optional or about no item.
         """
-        for step, (page, given) in enumerate(zip(pages, answers, strict=True)):
+        for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
             facts = ItemFacts() if page.item is None else self.describe_item(shown.items[page.item].payload)
             sources = [facts.context, *(text for group in facts.texts for text in group)]
             for question in page.questions:
-                text = given.get(question.key)
+                text = page_answers.get(question.key)
                 if question.kind == "text" and isinstance(text, str):
                     least = self.least_words if question.required and page.item is not None else 1
                     yield WrittenText(text, step, question.key, [*sources, question.label], least)
@@ -348,6 +344,9 @@ class TaskType(Sources, MembersWork, ABC):
     def outputs(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> list[OutputData]:
         """The outputs of the submission."""
         return []
+
+    #: Exports that no other type has.
+    extra_exports: ClassVar[Sequence[ExtraExport]] = ()
 
     def scores(self, config: Json) -> Sequence[Score]:
         """The scores of an item; none for types whose data are texts."""
@@ -371,7 +370,7 @@ class TaskType(Sources, MembersWork, ABC):
         """The rows from which the item was read. Reading them again makes the same item. Default: one row."""
         return [self.export_columns(payload)]
 
-    # --- 8. sources: see `hooks.Sources` ---
+    # --- 8. sources: see `sources.Sources` ---
 
     # --- 9. exams ---
 
@@ -382,7 +381,7 @@ class TaskType(Sources, MembersWork, ABC):
         """
         cells = self.export_columns(item.payload).items()
         right = {name.partition(":")[2]: cell.split("|") for name, cell in cells if name.startswith(EXAM)}
-        return {topic: [each.strip() for each in answers] for topic, answers in right.items() if any(answers)}
+        return {topic: [answer.strip() for answer in answers] for topic, answers in right.items() if any(answers)}
 
     def exam_percent(self, exam: Sequence[ExamItem], config: Json) -> float | None:
         """The result of one worker over all exam items, from 0 to 100; None if nothing in the study has a right answer.
@@ -390,9 +389,13 @@ class TaskType(Sources, MembersWork, ABC):
         A study that requires the exam sets which result is enough. Default: the share of right answers. A question
         without an answer counts as wrong.
         """
-        asked = [(each, topic, right) for each in exam for topic, right in self.exam_answers(each.item, config).items()]
-        good = sum(bool(set(each.given.get(topic, ())) & set(right)) for each, topic, right in asked)
-        return 100 * good / len(asked) if asked else None
+        questions = [
+            (exam_item, topic, right)
+            for exam_item in exam
+            for topic, right in self.exam_answers(exam_item.item, config).items()
+        ]
+        n_right = sum(bool(set(exam_item.answers.get(topic, ())) & set(right)) for exam_item, topic, right in questions)
+        return 100 * n_right / len(questions) if questions else None
 
     # --- 10. simulated workers ---
 

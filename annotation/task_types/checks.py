@@ -33,52 +33,55 @@ def attach_checks(
 ) -> tuple[list[ItemData], list[RowProblem]]:
     """The items, gold and attention items with their roles and right answers, and the problems with those."""
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
-    named = [name for name in columns if name.partition(":")[0] in ROLES and ":" in name]
-    if not named and not any(row.cells.get(ROLE, "").strip() in ROLES for row in rows):
+    answer_columns = [name for name in columns if name.partition(":")[0] in ROLES and ":" in name]
+    if not answer_columns and not any(row.cells.get(ROLE, "").strip() in ROLES for row in rows):
         return list(items), []
     wording = {text.name: text.default for text in task.texts(config)}
-    asked = {each.topic: each for each in task.describe_questions(config, wording)}
-    problems = [found for name in named for found in _column_problems(name, asked)]
-    unknown = {problem.column for problem in problems}
-    named = [name for name in named if name not in unknown]
+    questions = {question.topic: question for question in task.describe_questions(config, wording)}
+    problems = [problem for name in answer_columns for problem in _column_problems(name, questions)]
+    unknown_columns = {problem.column for problem in problems}
+    answer_columns = [name for name in answer_columns if name not in unknown_columns]
     row_of = {row.number: row for row in rows}
-    made = []
+    checked = []
     for item in items:
-        row = next((row_of[at] for at in item.rows if at in row_of and _has_check(row_of[at], named)), None)
-        if row is None or _filled(row, unknown):
-            made.append(item)
+        row = next(
+            (row_of[number] for number in item.rows if number in row_of and _has_check(row_of[number], answer_columns)),
+            None,
+        )
+        if row is None or _filled(row, unknown_columns):
+            checked.append(item)
             continue
-        reader = _Reader(row, item, named, asked)
-        made.append(reader.read())
+        reader = _Reader(row, item, answer_columns, questions)
+        checked.append(reader.read())
         problems += reader.problems
     if not items:  # something else is wrong with the file; the right answers are checked all the same
         for row in row_of.values():
-            if _has_check(row, named) and not _filled(row, unknown):
-                reader = _Reader(row, ItemData("", {}), named, asked)
+            if _has_check(row, answer_columns) and not _filled(row, unknown_columns):
+                reader = _Reader(row, ItemData("", {}), answer_columns, questions)
                 reader.read()
                 problems += reader.problems
-    return made, problems
+    return checked, problems
 
 
 def _filled(row: Row, columns: Collection[str]) -> bool:
     return any(row.cells.get(name, "").strip() for name in columns)
 
 
-def _column_problems(name: str, asked: Mapping[str, QuestionDescription]) -> list[RowProblem]:
+def _column_problems(name: str, questions: Mapping[str, QuestionDescription]) -> list[RowProblem]:
     topic, _, part = name.partition(":")[2].partition("/")
-    question = asked.get(topic)
+    question = questions.get(topic)
     if question is None:
         what = f"The study has no question “{topic[:40]}”."
-        return [RowProblem(0, name, what, f"Name one of its questions: {', '.join(asked)}.")]
+        return [RowProblem(0, name, what, f"Name one of its questions: {', '.join(questions)}.")]
     if part and question.targets and part not in question.targets:
         what = f"The question “{topic}” has no part “{part[:40]}”."
         return [RowProblem(0, name, what, f"Name one of its parts: {', '.join(question.targets)}.")]
     return []
 
 
-def _has_check(row: Row, named: Sequence[str]) -> bool:
-    filled = (*named, TOLERANCE, EXPLANATION)
-    return row.cells.get(ROLE, "").strip() in ROLES or any(row.cells.get(name, "").strip() for name in filled)
+def _has_check(row: Row, answer_columns: Sequence[str]) -> bool:
+    columns = (*answer_columns, TOLERANCE, EXPLANATION)
+    return row.cells.get(ROLE, "").strip() in ROLES or any(row.cells.get(name, "").strip() for name in columns)
 
 
 @dataclass
@@ -87,23 +90,24 @@ class _Reader:
 
     row: Row
     item: ItemData
-    named: Sequence[str]
-    asked: Mapping[str, QuestionDescription]
+    answer_columns: Sequence[str]
+    questions: Mapping[str, QuestionDescription]
 
     def __post_init__(self) -> None:
         self.problems: list[RowProblem] = []
 
     def read(self) -> ItemData:
-        filled = [name for name in self.named if self.row.cells.get(name, "").strip()]
+        filled = [name for name in self.answer_columns if self.row.cells.get(name, "").strip()]
         roles = {name.partition(":")[0] for name in filled}
-        told = self.row.cells.get(ROLE, "").strip()
+        role_cell = self.row.cells.get(ROLE, "").strip()
         if not filled:
-            self._refuse_without_answer(told)
+            self._refuse_without_answer(role_cell)
             return self.item
-        if len(roles | ({told} & set(ROLES))) > 1:
+        if len(roles | ({role_cell} & set(ROLES))) > 1:
             self._problem(filled[0], "The item is both a gold item and an attention check.", "Choose one of them.")
         elif self.item.role != "main":
-            what = f"The item is already {_article(self.item.role)} item."
+            article = "an" if self.item.role[0] in "aeiou" else "a"
+            what = f"The item is already {article} {self.item.role} item."
             self._problem(filled[0], what, "Remove its right answer.")
         role: Role = "gold" if "gold" in roles else "attention"
         tolerance = self._tolerance()
@@ -118,7 +122,7 @@ class _Reader:
     def _refuse_without_answer(self, role: str) -> None:
         if role in ROLES:
             what = f"This {role} item has no right answer."
-            fix = f"Write it in a column {role}:TOPIC, such as {role}:{next(iter(self.asked), 'question')}."
+            fix = f"Write it in a column {role}:TOPIC, such as {role}:{next(iter(self.questions), 'question')}."
             self._problem(f"{role}:", what, fix)
             return
         for name in (TOLERANCE, EXPLANATION):
@@ -140,31 +144,27 @@ class _Reader:
 
     def _answers(self, name: str, tolerance: float) -> list[str]:
         """The right answers in one cell. Names of points become their numbers."""
-        question = self.asked[name.partition(":")[2].partition("/")[0]]
-        given = [part.strip() for part in self.row.cells[name].split("|") if part.strip()]
+        question = self.questions[name.partition(":")[2].partition("/")[0]]
+        parts = [part.strip() for part in self.row.cells[name].split("|") if part.strip()]
         points = question.ratings_scale.points
         if not points:
-            return given
+            return parts
         by_name = {point.label.casefold(): point.key for point in points if point.label}
         keys = {point.key for point in points}
-        found = []
-        for part in given:
+        right = []
+        for part in parts:
             number = number_in(part) if check_number(part) is None else None
             key = f"{number:g}" if number is not None and f"{number:g}" in keys else by_name.get(part.casefold())
             if key is None:
                 shown = ", ".join(point.text for point in sorted(points, key=lambda point: point.value))
                 self._problem(name, f"“{part[:40]}” is no answer to this question.", f"Write one of {shown}.")
             else:
-                found.append(key)
-        check = Check("gold", {question.topic: found}, tolerance)
-        if found and all(check.is_right(question.topic, "", point.value) for point in points):
+                right.append(key)
+        check = Check("gold", {question.topic: right}, tolerance)
+        if right and all(check.is_right(question.topic, "", point.value) for point in points):
             what = "Every answer would be right."
             self._problem(name, what, f"Name fewer answers, or lower {TOLERANCE}.")
-        return found
+        return right
 
     def _problem(self, column: str, what: str, fix: str) -> None:
         self.problems.append(RowProblem(self.row.number, column, what, fix))
-
-
-def _article(role: str) -> str:
-    return f"an {role}" if role[0] in "aeiou" else f"a {role}"

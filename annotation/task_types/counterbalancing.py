@@ -1,4 +1,4 @@
-"""Orders of a few conditions over many workers, so that no condition benefits from its position or its neighbour."""
+"""Orders and sides over many workers, so that nothing benefits from its position or its neighbour."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ def balanced_order(count: int, row: int) -> list[int]:
     """
     if count < 2:
         return list(range(count))
-    first = [0]
+    first_row = [0]
     for step in range(1, count):
-        first.append((first[-1] + (step if step % 2 else -step)) % count)
-    rows = 2 * count if count % 2 else count
-    turned, at = divmod(row % rows, count)
-    order = [(each + at) % count for each in first]
-    return order[::-1] if turned else order
+        first_row.append((first_row[-1] + (step if step % 2 else -step)) % count)
+    reverse, shift = divmod(row % (2 * count if count % 2 else count), count)
+    order = [(condition + shift) % count for condition in first_row]
+    return order[::-1] if reverse else order
+
+
+def balanced_side(external_id: str, slot: int) -> int:
+    """Which of an item's two parts is on side A in slot ``slot`` (from 0) of a hit: 1 or 2.
+
+    It alternates over the slots, and the item's id decides which part comes first. So over an even number of slots,
+    each part is on each side equally often, and over many items about equally often in the first slot too.
+    """
+    return 1 + (slot + sum(map(ord, external_id))) % 2

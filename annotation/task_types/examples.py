@@ -55,7 +55,7 @@ def examples_in(text: str, path: str) -> list[Example]:
 
 def _mistakes(root: yaml.Node | None) -> Iterator[tuple[int, str]]:
     """The line and the message for each mistake in the YAML."""
-    known = [each.name for each in fields(Example)]
+    known_names = [field.name for field in fields(Example)]
     if not isinstance(root, yaml.SequenceNode):
         yield 1, "examples are a list; begin each one with “- name: …”."
         return
@@ -65,11 +65,11 @@ def _mistakes(root: yaml.Node | None) -> Iterator[tuple[int, str]]:
             yield line, "this is not an example; begin each one with “- name: …”."
             continue
         parts = {key.value: (key.start_mark.line + 1, value) for key, value in case.value}
-        for name, (at, value) in parts.items():
-            if name not in known:
-                yield at, f"“{name}” is not part of an example; use {', '.join(known)}."
+        for name, (part_line, value) in parts.items():
+            if name not in known_names:
+                yield part_line, f"“{name}” is not part of an example; use {', '.join(known_names)}."
             if name in ("rows", "posts"):
-                yield from _not_texts(name, at, value)
+                yield from _not_texts(name, part_line, value)
         for name in ("name", "rows"):
             if name not in parts:
                 yield line, f"this example has no “{name}”."
@@ -77,11 +77,16 @@ def _mistakes(root: yaml.Node | None) -> Iterator[tuple[int, str]]:
 
 def _not_texts(name: str, line: int, listed: yaml.Node) -> Iterator[tuple[int, str]]:
     """Cells and form fields that are not texts, such as 5 without quotes, or the part after a comma without quotes."""
-    if not (isinstance(listed, yaml.SequenceNode) and all(isinstance(each, yaml.MappingNode) for each in listed.value)):
+    if not (
+        isinstance(listed, yaml.SequenceNode) and all(isinstance(record, yaml.MappingNode) for record in listed.value)
+    ):
         yield line, f"“{name}” is a list of records; write each as “- {{field: text}}”."
         return
-    for each in listed.value:
-        for key, value in each.value:
+    for record in listed.value:
+        for key, value in record.value:
             if value.tag != "tag:yaml.org,2002:str":
                 line = key.start_mark.line + 1
                 yield line, f"“{key.value}” in “{name}” has no text as its value; put the whole text in quotes."
+
+
+# --- a small file for the console ---

@@ -67,6 +67,14 @@ class ItemData:
 
 
 @dataclass(frozen=True, slots=True)
+class ExamItem:
+    """An item of an exam and one worker's answers to it by topic, as text; numbers as ``%g`` writes them."""
+
+    item: ItemData
+    answers: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ItemFacts:
     """An item as the analysis sees it.
 

@@ -106,7 +106,7 @@ class Offers:
 
     def at(self, step: int) -> dict[str, OfferData]:
         """The offers on one page by side: the newest one if there were several requests for a side."""
-        return {each.side: each for each in self.shown if each.step == step}
+        return {offer.side: offer for offer in self.shown if offer.step == step}
 
     def tries(self, step: int) -> list[Try]:
         """The presses of the button on one page, the oldest first."""
@@ -114,7 +114,7 @@ class Offers:
             Try(
                 pull.number,
                 pull.typed,
-                tuple(each for each in self.shown if (each.step, each.number) == (step, pull.number)) or None,
+                tuple(offer for offer in self.shown if (offer.step, offer.number) == (step, pull.number)) or None,
             )
             for pull in self.pulls
             if pull.step == step
@@ -122,5 +122,5 @@ class Offers:
 
     def open_pull(self, step: int) -> PullData | None:
         """The press whose suggestions have not arrived yet. There is at most one on a page."""
-        answered = {each.number for each in self.shown if each.step == step}
+        answered = {offer.number for offer in self.shown if offer.step == step}
         return next((pull for pull in self.pulls if pull.step == step and pull.number not in answered), None)

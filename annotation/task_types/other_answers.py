@@ -13,7 +13,7 @@ from annotation.task_types.questions import (
     RankingQuestion,
     ScaleQuestion,
     TextQuestion,
-    target,
+    joined_target,
 )
 from annotation.task_types.simulation import SENTENCES
 
@@ -33,22 +33,22 @@ def other_answers(question: Question, check: Check | None) -> Iterator[Answer]:
         yield from _texts(question, check)
 
 
-def _right(question: Question, about: str, check: Check | None) -> list[str]:
+def _right(question: Question, part: str, check: Check | None) -> list[str]:
     """The right answers for one part of the item, as they are in the file."""
     if check is None:
         return []
-    found = check.answers.get(f"{question.topic}/{about}") if about else None
-    return list(check.answers.get(question.topic, ()) if found is None else found)
+    answers = check.answers.get(f"{question.topic}/{part}") if part else None
+    return list(check.answers.get(question.topic, ()) if answers is None else answers)
 
 
 def _choices(question: ChoicesQuestion, check: Check | None) -> Iterator[Answer]:
     keys = [option.key for option in question.options]
-    right = [key for key in keys if "1" in _right(question, target(question.about, key), check)]
+    right = [key for key in keys if "1" in _right(question, joined_target(question.target, key), check)]
     yield list(right)
     yield list(keys)
     for key in keys:
         yield [key]
-        yield [each for each in keys if (each in right) != (each == key)]
+        yield [name for name in keys if (name in right) != (name == key)]
 
 
 def _rankings(question: RankingQuestion, check: Check | None) -> Iterator[Answer]:
@@ -56,7 +56,9 @@ def _rankings(question: RankingQuestion, check: Check | None) -> Iterator[Answer
 
     def rank(key: str) -> float:
         numbers = [
-            number for each in _right(question, target(question.about, key), check) if (number := as_number(each))
+            number
+            for answer in _right(question, joined_target(question.target, key), check)
+            if (number := as_number(answer))
         ]
         return min(numbers, default=len(keys) / 2 + 0.25)
 
@@ -69,10 +71,10 @@ def _rankings(question: RankingQuestion, check: Check | None) -> Iterator[Answer
 
 
 def _texts(question: TextQuestion, check: Check | None) -> Iterator[Answer]:
-    yield from _right(question, question.about, check)
+    yield from _right(question, question.target, check)
     for start in range(3):
         words = [
-            word for place in range(len(SENTENCES)) for word in SENTENCES[(start + place) % len(SENTENCES)].split()
+            word for offset in range(len(SENTENCES)) for word in SENTENCES[(start + offset) % len(SENTENCES)].split()
         ]
         most = min(question.max_words or MANY_WORDS, max(MANY_WORDS, question.min_words))
         while len(words) < most:

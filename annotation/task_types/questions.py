@@ -39,8 +39,8 @@ class ShownIf:
     values: tuple[float | str, ...]
 
     def holds(self, answers: Mapping[str, Answer]) -> bool:
-        given = answers.get(self.key)
-        chosen = given if isinstance(given, list) else [given]
+        answer = answers.get(self.key)
+        chosen = answer if isinstance(answer, list) else [answer]
         return any(value in chosen for value in self.values)
 
 
@@ -57,8 +57,8 @@ class Stored:
 class Question(ABC):
     """A question on a page. ``key`` names the form field and is unique on the page.
 
-    ``topic`` names the question in the data and is the same for every item and target. ``about`` is the part of the
-    item that the question is about (the rating's target).
+    ``topic`` names the question in the data and is the same for every item and target. ``target`` is the part of the
+    item that the question is about, and becomes the target of the rating.
     """
 
     kind: ClassVar[Kind]
@@ -67,7 +67,7 @@ class Question(ABC):
     topic: str
     scale: Scale = TEXT
     help: str = ""
-    about: str = ""
+    target: str = ""
     required: bool = True
     shown_if: ShownIf | None = None
 
@@ -123,7 +123,7 @@ class ScaleQuestion(Question):
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, int | float)  # noqa: S101 - `clean` made it
-        return [Stored(self.about, float(answer))]
+        return [Stored(self.target, float(answer))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class ChoicesQuestion(Question):
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, list)  # noqa: S101 - `clean` made it
-        return [Stored(target(self.about, option.key), float(option.key in answer)) for option in self.options]
+        return [Stored(joined_target(self.target, option.key), float(option.key in answer)) for option in self.options]
 
     @property
     def stored_on(self) -> Scale:
@@ -199,8 +199,8 @@ class RankingQuestion(Question):
             if self.required:
                 raise AnswerError("Please give each option a rank.")
             return None
-        wanted = [str(rank) for rank in range(1, len(self.options) + 1)]
-        if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != wanted:
+        each_rank_once = [str(rank) for rank in range(1, len(self.options) + 1)]
+        if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != each_rank_once:
             raise AnswerError(f"Please use each rank from 1 to {len(self.options)} exactly once.")
         return sorted(ranks, key=lambda key: int(ranks[key]))
 
@@ -210,7 +210,7 @@ class RankingQuestion(Question):
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, list)  # noqa: S101 - `clean` made it
-        return [Stored(target(self.about, key), float(rank)) for rank, key in enumerate(answer, start=1)]
+        return [Stored(joined_target(self.target, key), float(rank)) for rank, key in enumerate(answer, start=1)]
 
     @property
     def stored_on(self) -> Scale:
@@ -257,7 +257,7 @@ class TextQuestion(Question):
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
-        return [Stored(self.about, None, answer)]
+        return [Stored(self.target, None, answer)]
 
     def bounds(self) -> dict[str, int]:
         limits = {"min_words": self.min_words, "max_words": self.max_words or 0, "min_chars": self.min_chars}
@@ -288,7 +288,7 @@ Part = Question | Grid
 
 def describe_options(question: Question, options: Sequence[Option]) -> QuestionDescription:
     """A question whose ratings are about its options."""
-    named = {target(question.about, option.key): option.label for option in options}
+    named = {joined_target(question.target, option.key): option.label for option in options}
     return QuestionDescription(
         question.topic, question.label, question.stored_on, question.kind, question.help, targets=named
     )
@@ -303,7 +303,7 @@ def questions_in(parts: Sequence[Part]) -> Iterator[Question]:
             yield part
 
 
-def target(*parts: str) -> str:
+def joined_target(*parts: str) -> str:
     """A rating's target from its parts, without empty ones."""
     return "/".join(part for part in parts if part)
 

@@ -19,33 +19,33 @@ def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[Item
     """
     if not rows:
         return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per item below the header.")]
-    there = list(dict.fromkeys(name for row in rows for name in row.cells))
-    problems = missing_columns(there, columns)
+    file_columns = list(dict.fromkeys(name for row in rows for name in row.cells))
+    problems = missing_columns(file_columns, columns)
     complete = not problems
     identity = next(column.name for column in columns if column.required)
-    known = [column for column in columns if complete or column.name in there]
+    checked_columns = [column for column in columns if complete or column.name in file_columns]
     first_with: dict[str, int] = {}
     items: list[ItemData] = []
     for row in rows:
-        wrong = cell_problems(row, known) + _id_problems(row, identity, first_with)
-        problems += wrong
-        if complete and not wrong:
+        row_problems = cell_problems(row, checked_columns) + _id_problems(row, identity, first_with)
+        problems += row_problems
+        if complete and not row_problems:
             items.append(_item(row, columns, identity))
     return items, problems
 
 
-def missing_columns(there: Sequence[str], columns: Sequence[Column]) -> list[RowProblem]:
+def missing_columns(file_columns: Sequence[str], columns: Sequence[Column]) -> list[RowProblem]:
     """The required columns that are missing from the file."""
-    found = ", ".join(there)
+    file_column_names = ", ".join(file_columns)
     return [
         RowProblem(
             0,
             column.name,
-            f"The column {column.name} is missing; the file has {found}.",
+            f"The column {column.name} is missing; the file has {file_column_names}.",
             f"Add or rename a column to {column.name}: {column.meaning}",
         )
         for column in columns
-        if column.required and column.name not in there
+        if column.required and column.name not in file_columns
     ]
 
 

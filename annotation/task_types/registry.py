@@ -14,25 +14,25 @@ from annotation.task_types.base import TaskType
 class UnknownTaskType(LookupError):
     """A study names a type that is not installed. ``what`` says so, and ``fix`` lists those that are."""
 
-    def __init__(self, name: str, known: Iterable[str]) -> None:
+    def __init__(self, name: str, installed: Iterable[str]) -> None:
         self.what = f"There is no task type “{name}”."
-        self.fix = f"Known types: {', '.join(known)}."
+        self.fix = f"Known types: {', '.join(installed)}."
         super().__init__(f"{self.what} {self.fix}")
 
 
 @cache
 def all_types() -> dict[str, TaskType]:
     """Every task type by name, sorted by name. Raises ValueError if two have the same name."""
-    found: dict[str, TaskType] = {}
+    types: dict[str, TaskType] = {}
     for module in pkgutil.iter_modules(task_types.__path__):
         if not module.ispkg:
             continue
         package = importlib.import_module(f"{task_types.__name__}.{module.name}")
         for cls in package.TYPES:
-            if cls.name in found:
-                raise ValueError(f"Two task types are named {cls.name}: {type(found[cls.name])} and {cls}.")
-            found[cls.name] = cls()
-    return dict(sorted(found.items()))
+            if cls.name in types:
+                raise ValueError(f"Two task types are named {cls.name}: {type(types[cls.name])} and {cls}.")
+            types[cls.name] = cls()
+    return dict(sorted(types.items()))
 
 
 #: The order of the groups before any study is made. Any other group comes after them.
@@ -42,13 +42,14 @@ GROUPS = ("Judging texts", "Writing", "Diversity of sets", "Coding")
 def grouped_types(used: Mapping[str, int]) -> list[tuple[str, list[TaskType]]]:
     """Every task type under its group, the most used first, and the group of the most used type first.
 
-    ``used``: how many studies have each type. Types used as often are in the order of ``TaskType.place``, then by name.
+    ``used``: how many studies have each type. Types used as often are in the order of ``TaskType.group_rank``, then
+    by name.
     """
     groups: dict[str, list[TaskType]] = {group: [] for group in GROUPS}
-    for task in sorted(all_types().values(), key=lambda task: (-used.get(task.name, 0), task.place)):
+    for task in sorted(all_types().values(), key=lambda task: (-used.get(task.name, 0), task.group_rank)):
         groups.setdefault(task.group, []).append(task)
     filled = [(group, types) for group, types in groups.items() if types]
-    return sorted(filled, key=lambda each: -max(used.get(task.name, 0) for task in each[1]))
+    return sorted(filled, key=lambda group: -max(used.get(task.name, 0) for task in group[1]))
 
 
 def get_type(name: str) -> TaskType:

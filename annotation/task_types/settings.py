@@ -1,13 +1,14 @@
 """The settings of a task type as a form: fields with types, limits, help and initial values.
 
 `ListField` contains several texts, `TableField` several records, such as statements with the labels of their ends,
-`SuggestersField` names of suggesters. They are lists in a study file and repeatable rows in the console.
+`TopicsField` questions with their names in the data, `SuggestersField` names of suggesters. They are lists in a study
+file and repeatable rows in the console.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,22 @@ from django.utils.safestring import SafeString
 from annotation.task_types.questions import clean_text
 
 _SUGGESTER = re.compile(r"[-a-zA-Z0-9_]{1,60}")
+_TOPIC = re.compile(r"[a-z][a-z0-9_]{0,39}")
+#: Names of fields on every page.
+RESERVED = ("form", "timing", "feedback")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How large a new study is, in fields of the study: the sizes of the published study where it tells them.
+
+    Study files and the console's form start with these. A reward is never suggested: a study that does not name one
+    must not promise money.
+    """
+
+    items_per_hit: int = 1
+    ratings_per_item: int = 10
+    hits_per_worker: int | None = 1
 
 
 class ConfigForm(forms.Form):
@@ -37,6 +54,13 @@ def record_edits_field() -> forms.BooleanField:
         help_text="Saves each change in a text box with its time, for the replay and the export “events”. Workers see "
         "a notice. Needs JavaScript in their browser.",
     )
+
+
+def refuse_crossed_limits(form: forms.Form, least: str, most: str, name: str) -> None:
+    """Adds an error to the field ``least`` if its value is above that of ``most``, which the message calls ``name``."""
+    lower, upper = form.cleaned_data.get(least), form.cleaned_data.get(most)
+    if lower and upper and lower > upper:
+        form.add_error(least, f"This is more than the {name}, {upper}. Lower it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +115,15 @@ class RowsWidget(forms.Widget):
 
     def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
         context = super().get_context(name, value, attrs)
-        given = [row if isinstance(row, dict) else {"": row} for row in (value or [])]
-        given += [{} for _ in range(min(self.spare_rows, max(0, self.most - len(given))) or (0 if given else 1))]
+        rows = [row if isinstance(row, dict) else {"": row} for row in (value or [])]
+        rows += [{} for _ in range(min(self.spare_rows, max(0, self.most - len(rows))) or (0 if rows else 1))]
         context["widget"] |= {
             "most": self.most,
             "cells": self.cells,
             "offered": self.offered,
             "rows": [
                 [(cell, f"{name}-{number}-{cell.name}".rstrip("-"), row.get(cell.name, "")) for cell in self.cells]
-                for number, row in enumerate(given)
+                for number, row in enumerate(rows)
             ],
         }
         return context
@@ -160,13 +184,37 @@ class ListField(TableField):
 
     def clean(self, value: Any) -> list[Any]:
         entries = super().clean(value)
-        doubled = next((entry for place, entry in enumerate(entries) if entry in entries[:place]), None)
+        doubled = next((entry for position, entry in enumerate(entries) if entry in entries[:position]), None)
         if doubled is not None:
             raise ValidationError(f"“{doubled[:60]}” is in the list twice.", code="twice")
         return entries
 
     def clean_row(self, row: Any, number: int) -> Any:
         return self.clean_cell(row, self.cells[0], number)
+
+
+class TopicsField(TableField):
+    """Records of ``topic``, a name in the data, and ``question``, what workers read."""
+
+    def __init__(self, *, question: str, reserved: Collection[str] = (), most: int = 30, **kwargs: Any) -> None:
+        self.reserved = {*RESERVED, *reserved}
+        cells = [Cell("topic", "Name in the data", max_length=40), Cell("question", question, max_length=300)]
+        super().__init__(cells=cells, least=1, most=most, **kwargs)
+
+    def clean(self, value: Any) -> list[Any]:
+        rows = super().clean(value)
+        topics = [row["topic"] for row in rows]
+        for number, topic in enumerate(topics, start=1):
+            if not _TOPIC.fullmatch(topic):
+                what = f"Entry {number}, topic: “{topic}” must begin with a letter and hold only a–z, 0–9 and _."
+                raise ValidationError(what, code="name")
+            if topic in self.reserved:
+                raise ValidationError(
+                    f"Entry {number}, topic: “{topic}” is already used for something else.", code="reserved"
+                )
+            if topic in topics[: number - 1]:
+                raise ValidationError(f"Entry {number}, topic: “{topic}” is in the list twice.", code="twice")
+        return rows
 
 
 class SuggestersField(ListField):

@@ -51,13 +51,13 @@ class SimulatedWorker:
         ability = {"careful": 0.9, "noisy": 0.6, "careless": 0.0}[profile]
         return cls(name, profile, min(1.0, max(0.0, rng.gauss(ability, 0.05))), rng.gauss(0, 0.05))
 
-    def rng(self, *about: object) -> random.Random:
-        """This worker's random generator for ``about``. The same arguments always give the same one."""
-        return random.Random("/".join(map(str, (self.name, self.profile, *about))))
+    def rng(self, *key: object) -> random.Random:
+        """This worker's random generator for ``key``. The same arguments always give the same one."""
+        return random.Random("/".join(map(str, (self.name, self.profile, *key))))
 
     def answer(self, question: Question, *, item: str, true: float | None = None) -> dict[str, str]:
         """The form fields of this worker's answer to ``question`` about the item with this name."""
-        rng = self.rng(item, question.topic, question.about, question.key)
+        rng = self.rng(item, question.topic, question.target, question.key)
         if isinstance(question, ScaleQuestion):
             return question.typed(self.point(question, item=item, true=true, rng=rng))
         if isinstance(question, ChoicesQuestion):
@@ -80,12 +80,12 @@ class SimulatedWorker:
             return rng.choice(points).value
         low, high = question.scale.low, question.scale.high
         if true is None:
-            true = random.Random(f"{item}/{question.topic}/{question.about}").uniform(low, high)
+            true = random.Random(f"{item}/{question.topic}/{question.target}").uniform(low, high)
         if question.scale.level == "nominal":
             right = min(points, key=lambda point: abs(point.value - true)).value
             return right if rng.random() < self.ability else rng.choice(points).value
-        wanted = true + (self.bias + rng.gauss(0, ERROR[self.profile])) * (high - low)
-        return min(points, key=lambda point: abs(point.value - wanted)).value
+        target_value = true + (self.bias + rng.gauss(0, ERROR[self.profile])) * (high - low)
+        return min(points, key=lambda point: abs(point.value - target_value)).value
 
     def text(self, question: TextQuestion, rng: random.Random) -> str:
         """A text within the question's limits. A careless worker writes as little as allowed."""

@@ -15,8 +15,7 @@ from analysis.description import ReportSection, Scale
 from annotation.task_types.base import Page, Text
 from annotation.task_types.items import Json
 from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
-from annotation.task_types.settings import ConfigForm
-from annotation.task_types.topics import TopicsField
+from annotation.task_types.settings import ConfigForm, TopicsField
 from annotation.task_types.wording import scale_texts, worded
 
 AGREEMENT = Scale.numbered("agreement", 7, low="Strongly disagree", high="Strongly agree")
@@ -60,15 +59,17 @@ class SurveyForm(ConfigForm):
     )
 
     def clean(self) -> dict[str, Any]:
-        given: dict[str, Any] = super().clean() or self.cleaned_data
-        seen: dict[str, str] = {}
+        config: dict[str, Any] = super().clean() or self.cleaned_data
+        list_of_topic: dict[str, str] = {}
         for name in LISTS:
-            for row in given.get(name) or []:
-                first = seen.setdefault(row["topic"], name)
-                if first != name:
-                    what = f"The topic “{row['topic']}” is already in “{self.fields[first].label}”. Use another name."
+            for row in config.get(name) or []:
+                first_list = list_of_topic.setdefault(row["topic"], name)
+                if first_list != name:
+                    what = (
+                        f"The topic “{row['topic']}” is already in “{self.fields[first_list].label}”. Use another name."
+                    )
                     self.add_error(name, what)
-        return given
+        return config
 
 
 def statements(config: Json, texts: Mapping[str, str], name: str) -> list[ScaleQuestion]:
@@ -83,11 +84,16 @@ def survey_sections(config: Json) -> list[ReportSection]:
     Source: Clark 2021, §2.6. The same for all arms of a study, except that arms without suggestions lack the last.
     """
     topics = [row["topic"] for name in ("statements", "survey_statements") for row in config[name]]
-    found = [ReportSection("scales", {"topics": topics, "by": "arm"}), ReportSection("arm_tests", {"topics": topics})]
-    about = [row["topic"] for row in config["suggestion_statements"]]
-    if config["suggestions"] and about:
-        found.append(ReportSection("scales", {"topics": about, "title": "Statements about the suggestions"}))
-    return found
+    sections = [
+        ReportSection("scales", {"topics": topics, "by": "arm"}),
+        ReportSection("arm_tests", {"topics": topics}),
+    ]
+    suggestion_topics = [row["topic"] for row in config["suggestion_statements"]]
+    if config["suggestions"] and suggestion_topics:
+        sections.append(
+            ReportSection("scales", {"topics": suggestion_topics, "title": "Statements about the suggestions"})
+        )
+    return sections
 
 
 def survey_parts(config: Json, texts: Mapping[str, str]) -> list[Part]:
@@ -95,8 +101,11 @@ def survey_parts(config: Json, texts: Mapping[str, str]) -> list[Part]:
     grid = Grid("survey_statements", texts["survey.statements"], tuple(statements(config, texts, "survey_statements")))
     parts: list[Part] = [grid]
     if config["suggestions"]:
-        about = statements(config, texts, "suggestion_statements")
-        parts += [Grid("suggestion_statements", texts["survey.suggestions"], tuple(about)), _again(texts)]
+        suggestion_statements = statements(config, texts, "suggestion_statements")
+        parts += [
+            Grid("suggestion_statements", texts["survey.suggestions"], tuple(suggestion_statements)),
+            _again(texts),
+        ]
     return parts + _open_questions(config)
 
 
@@ -107,10 +116,10 @@ def survey_page(config: Json, texts: Mapping[str, str]) -> Page:
 
 def survey_questions(config: Json, texts: Mapping[str, str]) -> list[Question]:
     """One question per topic of the last page."""
-    found: list[Question] = [*statements(config, texts, "survey_statements")]
+    questions: list[Question] = [*statements(config, texts, "survey_statements")]
     if config["suggestions"]:
-        found += [*statements(config, texts, "suggestion_statements"), _again(texts)]
-    return found + _open_questions(config)
+        questions += [*statements(config, texts, "suggestion_statements"), _again(texts)]
+    return questions + _open_questions(config)
 
 
 def _again(texts: Mapping[str, str]) -> ScaleQuestion:
@@ -125,17 +134,17 @@ def _open_questions(config: Json) -> list[TextQuestion]:
 
 def survey_texts(config: Json) -> Sequence[Text]:
     """The texts of the last page, and the names of the points of its scales."""
-    last = "Last page"
-    found = [
-        Text("survey.title", "Title", "A few questions about the task", last),
-        Text("survey.statements", "Line above the statements", "How much do you agree?", last),
+    group = "Last page"
+    texts = [
+        Text("survey.title", "Title", "A few questions about the task", group),
+        Text("survey.statements", "Line above the statements", "How much do you agree?", group),
     ]
     if config["suggestions"]:
-        about = "And about the suggestions: how much do you agree?"
-        again = "How likely is it that you would use such suggestions again?"
-        found += [
-            Text("survey.suggestions", "Line above the statements about suggestions", about, last),
-            Text("survey.again", "Question about using suggestions again", again, last),
+        suggestions_line = "And about the suggestions: how much do you agree?"
+        again_question = "How likely is it that you would use such suggestions again?"
+        texts += [
+            Text("survey.suggestions", "Line above the statements about suggestions", suggestions_line, group),
+            Text("survey.again", "Question about using suggestions again", again_question, group),
         ]
-        found += scale_texts("likelihood", LIKELIHOOD, "Scale of the question about using suggestions again")
-    return [*found, *scale_texts("agreement", AGREEMENT, "Scale of the statements")]
+        texts += scale_texts("likelihood", LIKELIHOOD, "Scale of the question about using suggestions again")
+    return [*texts, *scale_texts("agreement", AGREEMENT, "Scale of the statements")]

@@ -1,4 +1,4 @@
-"""Questions and scales as texts that a study can reword: from a scale to its texts, and back to the reworded scale."""
+"""Questions and scales as texts that a study can reword, and the words that several types share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,34 @@ from functools import lru_cache
 from analysis.description import Scale
 from annotation.task_types.base import Text
 from annotation.task_types.items import Json
+
+#: By generation task: the words for the context, for one response, and for what the worker writes.
+TASK_WORDS: dict[str, Mapping[str, str]] = {
+    "story": {
+        "heading": "Beginning of a story",
+        "context": "story",
+        "response": "ending",
+        "responses": "endings",
+        "write": "Write your own ending for this story in one sentence.",
+        "fit": "How well does this ending fit the story?",
+    },
+    "response": {
+        "heading": "Comment",
+        "context": "comment",
+        "response": "reply",
+        "responses": "replies",
+        "write": "Write your own reply to this comment in one sentence.",
+        "fit": "How well does this reply fit the comment?",
+    },
+    "prompt": {
+        "heading": "First words of a sentence",
+        "context": "first words",
+        "response": "continuation",
+        "responses": "continuations",
+        "write": "Continue these words in your own way, up to the end of the sentence.",
+        "fit": "How well does this continuation fit the first words?",
+    },
+}
 
 #: What workers read before they agree to take part, and next to the instructions, where a study records edits.
 RECORDING = (
@@ -32,15 +60,15 @@ def recording_notice(texts: Mapping[str, str]) -> str:
 def scale_texts(topic: str, scale: Scale, group: str) -> list[Text]:
     """``<topic>.<value>.label`` and, where the scale has descriptions, ``.description`` of every named point."""
     described = any(point.description for point in scale.points)
-    found: list[Text] = []
+    texts: list[Text] = []
     for point in scale.points:
         if not point.label:
             continue
-        found.append(Text(f"{topic}.{point.key}.label", f"{point.key}: name", point.label, group))
+        texts.append(Text(f"{topic}.{point.key}.label", f"{point.key}: name", point.label, group))
         if described:
             name = f"{topic}.{point.key}.description"
-            found.append(Text(name, f"{point.key}: description", point.description, group))
-    return found
+            texts.append(Text(name, f"{point.key}: description", point.description, group))
+    return texts
 
 
 def worded(topic: str, scale: Scale, texts: Mapping[str, str]) -> Scale:
@@ -59,7 +87,9 @@ def worded(topic: str, scale: Scale, texts: Mapping[str, str]) -> Scale:
 def _worded(scale: Scale, words: tuple[tuple[str, str], ...]) -> Scale:
     """Cached, so that all pages of a study use one object: that is faster to compare and render than equal objects."""
     points = zip(scale.points, words, strict=True)
-    return replace(scale, points=tuple(replace(at, label=label, description=line) for at, (label, line) in points))
+    return replace(
+        scale, points=tuple(replace(point, label=label, description=line) for point, (label, line) in points)
+    )
 
 
 def task_in_sentences(parts: Sequence[str]) -> str:

@@ -79,7 +79,7 @@ def hour(when: datetime | None) -> str | SafeString:
     return _local(when, "hour", lambda moment: f"{moment.astimezone(UTC):%-d %b %H:%M}")
 
 
-def _local(when: datetime | None, show: str, told: Callable[[datetime], str]) -> str | SafeString:
+def _local(when: datetime | None, show: str, in_words: Callable[[datetime], str]) -> str | SafeString:
     if when is None:
         return "–"
     return format_html(
@@ -87,7 +87,7 @@ def _local(when: datetime | None, show: str, told: Callable[[datetime], str]) ->
         when.isoformat(),
         words.moment_in_utc(when),
         show,
-        told(when),
+        in_words(when),
     )
 
 

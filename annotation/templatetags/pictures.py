@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from annotation.services.picture_files import widths_below
+from annotation.studies.image_files import widths_below
 
 register = template.Library()
 #: The width of the column with an image in CSS pixels: ``--page`` in hitserver.css. On narrower screens, the margins.

@@ -47,13 +47,13 @@ class Button:
 def buttons(scale: Scale) -> tuple[Button, ...]:
     """The points of a scale in the order shown. An unnamed point is described by its two named neighbours."""
     points = scale.points
-    found = []
-    for at, point in enumerate(points):
+    drawn = []
+    for index, point in enumerate(points):
         spoken = ""
-        if not point.label and 0 < at < len(points) - 1 and points[at - 1].label and points[at + 1].label:
-            spoken = f"between “{points[at - 1].label}” and “{points[at + 1].label}”"
-        found.append(Button(point.key, point.label, point.description, spoken))
-    return tuple(found)
+        if not point.label and 0 < index < len(points) - 1 and points[index - 1].label and points[index + 1].label:
+            spoken = f"between “{points[index - 1].label}” and “{points[index + 1].label}”"
+        drawn.append(Button(point.key, point.label, point.description, spoken))
+    return tuple(drawn)
 
 
 @lru_cache(maxsize=512)
@@ -77,83 +77,83 @@ def choice_layout(scale: Scale) -> str:
 
 
 @register.simple_tag(takes_context=True)
-def part(context: template.Context, asked: Part, lead: object = "") -> SafeString:
+def part(context: template.Context, shown_part: Part, lead: object = "") -> SafeString:
     """A question or a grid with labels, help, errors and what was typed. Screen readers read ``lead`` first."""
     values, errors = context["values"], context["errors"]
-    if isinstance(asked, Grid):
-        keys = [question.key for question in asked.questions]
-        return _grid(asked, tuple(values.get(key, "") for key in keys), tuple(errors.get(key, "") for key in keys))
-    error = errors.get(asked.key, "")
-    only_if = condition(asked, context["page"].questions) if asked.shown_if else ""
-    if isinstance(asked, ScaleQuestion) and not error:
-        return _scale(asked, values.get(asked.key, ""), str(lead), only_if)
-    return _draw(asked, values, error, str(lead), only_if)
+    if isinstance(shown_part, Grid):
+        keys = [question.key for question in shown_part.questions]
+        return _grid(shown_part, tuple(values.get(key, "") for key in keys), tuple(errors.get(key, "") for key in keys))
+    error = errors.get(shown_part.key, "")
+    only_if = condition(shown_part, context["page"].questions) if shown_part.shown_if else ""
+    if isinstance(shown_part, ScaleQuestion) and not error:
+        return _scale(shown_part, values.get(shown_part.key, ""), str(lead), only_if)
+    return _draw(shown_part, values, error, str(lead), only_if)
 
 
-def condition(asked: Question, questions: Sequence[Question]) -> str:
+def condition(dependent: Question, questions: Sequence[Question]) -> str:
     """When a question applies, in words, for browsers without the script that hides it."""
-    assert asked.shown_if is not None  # noqa: S101 - the caller looked
-    other = next(question for question in questions if question.key == asked.shown_if.key)
+    assert dependent.shown_if is not None  # noqa: S101 - the caller looked
+    other = next(question for question in questions if question.key == dependent.shown_if.key)
     names: dict[object, str] = {point.value: point.label or point.key for point in other.scale.points}
     if isinstance(other, ChoicesQuestion | RankingQuestion):
         names = {option.key: option.label for option in other.options}
-    chosen = " or ".join(f"“{names.get(value, str(value))}”" for value in asked.shown_if.values)
+    chosen = " or ".join(f"“{names.get(value, str(value))}”" for value in dependent.shown_if.values)
     return f"Only if you chose {chosen} above."
 
 
 @lru_cache(maxsize=4096)
-def _scale(asked: ScaleQuestion, value: str, lead: str, only_if: str) -> SafeString:
+def _scale(question: ScaleQuestion, value: str, lead: str, only_if: str) -> SafeString:
     """A rendered scale, cached: fifty radio buttons cost more time than all queries of a page, and never differ."""
-    return _draw(asked, {asked.key: value}, "", lead, only_if)
+    return _draw(question, {question.key: value}, "", lead, only_if)
 
 
 @lru_cache(maxsize=1024)
-def _grid(asked: Grid, values: tuple[str, ...], errors: tuple[str, ...]) -> SafeString:
+def _grid(grid: Grid, values: tuple[str, ...], errors: tuple[str, ...]) -> SafeString:
     rows = [
         _context(question, {question.key: value}, error, "")
-        for question, value, error in zip(asked.questions, values, errors, strict=True)
+        for question, value, error in zip(grid.questions, values, errors, strict=True)
     ]
-    page = {"grid": asked, "rows": rows, "buttons": buttons(asked.scale), "layout": layout(asked.scale)}
+    page = {"grid": grid, "rows": rows, "buttons": buttons(grid.scale), "layout": layout(grid.scale)}
     return _rendered("annotation/questions/grid.html", page)
 
 
-def _draw(asked: Question, values: Mapping[str, str], error: str, lead: str, only_if: str) -> SafeString:
-    return _rendered(asked.template, _context(asked, values, error, lead) | {"only_if": only_if})
+def _draw(question: Question, values: Mapping[str, str], error: str, lead: str, only_if: str) -> SafeString:
+    return _rendered(question.template, _context(question, values, error, lead) | {"only_if": only_if})
 
 
-def _context(asked: Question, values: Mapping[str, str], error: str, lead: str) -> dict[str, Any]:
-    described = [name for name, there in (("help", asked.help), ("error", error)) if there]
+def _context(question: Question, values: Mapping[str, str], error: str, lead: str) -> dict[str, Any]:
+    described = [name for name, present in (("help", question.help), ("error", error)) if present]
     page: dict[str, Any] = {
-        "question": asked,
-        "value": values.get(asked.key, ""),
+        "question": question,
+        "value": values.get(question.key, ""),
         "values": values,
         "error": error,
         "lead": lead,
-        "described": " ".join(f"f-{asked.key}-{name}" for name in described),
+        "described": " ".join(f"f-{question.key}-{name}" for name in described),
     }
-    if isinstance(asked, ScaleQuestion):
-        find = choice_layout if isinstance(asked, ChoiceQuestion) else layout
-        page |= {"buttons": buttons(asked.scale), "layout": find(asked.scale)}
-    elif isinstance(asked, ChoicesQuestion | RankingQuestion):
+    if isinstance(question, ScaleQuestion):
+        find = choice_layout if isinstance(question, ChoiceQuestion) else layout
+        page |= {"buttons": buttons(question.scale), "layout": find(question.scale)}
+    elif isinstance(question, ChoicesQuestion | RankingQuestion):
         page["options"] = [
-            (option, asked.field(option), values.get(asked.field(option), "")) for option in asked.options
+            (option, question.field(option), values.get(question.field(option), "")) for option in question.options
         ]
-        page["ranks"] = [str(rank) for rank in range(1, len(asked.options) + 1)]
-    elif isinstance(asked, TextQuestion):
-        page["limits"] = _limits(asked)
-    if asked.shown_if is not None:
+        page["ranks"] = [str(rank) for rank in range(1, len(question.options) + 1)]
+    elif isinstance(question, TextQuestion):
+        page["limits"] = _limits(question)
+    if question.shown_if is not None:
         page["shown_values"] = "|".join(
-            f"{value:g}" if isinstance(value, int | float) else value for value in asked.shown_if.values
+            f"{value:g}" if isinstance(value, int | float) else value for value in question.shown_if.values
         )
     return page
 
 
-def _limits(asked: TextQuestion) -> dict[str, int]:
+def _limits(question: TextQuestion) -> dict[str, int]:
     """Limits for the script to check and count, by attribute name."""
-    found = {"min-words": asked.min_words, "max-words": asked.max_words or 0, "min-chars": asked.min_chars}
-    if asked.max_chars != MAX_CHARS:
-        found["max-chars"] = asked.max_chars
-    return {name: limit for name, limit in found.items() if limit}
+    limits = {"min-words": question.min_words, "max-words": question.max_words or 0, "min-chars": question.min_chars}
+    if question.max_chars != MAX_CHARS:
+        limits["max-chars"] = question.max_chars
+    return {name: limit for name, limit in limits.items() if limit}
 
 
 def _rendered(name: str, page: dict[str, Any]) -> SafeString:

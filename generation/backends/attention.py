@@ -17,20 +17,20 @@ NAME = "packed_sdpa"
 
 
 def attend(
-    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **given: Any
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, None]:
     """Like transformers' own function: (rows, heads, columns, size) in and (rows, columns, heads, size) out."""
     rows, heads, count, _ = query.shape
     shared = key.shape[1]
-    plain = given.get("position_bias") is None and given.get("softcap") is None
+    plain = options.get("position_bias") is None and options.get("softcap") is None
     if count > 1 or not plain or (attention_mask is not None and attention_mask.shape[1:3] != (1, 1)):
-        found: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **given)
-        return found
+        plain_output: tuple[Tensor, None] = sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+        return plain_output
     packed = query.reshape(rows, shared, heads // shared, -1)
-    made = nn.functional.scaled_dot_product_attention(
-        packed, key, value, attn_mask=attention_mask, scale=given.get("scaling")
+    attended = nn.functional.scaled_dot_product_attention(
+        packed, key, value, attn_mask=attention_mask, scale=options.get("scaling")
     )
-    return made.reshape(rows, 1, heads, -1), None
+    return attended.reshape(rows, 1, heads, -1), None
 
 
 def use(model: Any) -> None:

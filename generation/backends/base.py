@@ -64,10 +64,20 @@ class ModelSpec:
     chat: bool = False
     options: tuple[tuple[str, Any], ...] = ()
 
+    def checked_options(self, allowed: Sequence[str]) -> dict[str, Any]:
+        """The options by name; every one is a whole number above 0. Raises BackendError that names unknown ones."""
+        options = dict(self.options)
+        for name, value in options.items():
+            if name not in allowed:
+                raise BackendError(f"The backend {self.backend} has no option {name!r}; use {', '.join(allowed)}.")
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise BackendError(f"The option {name} is {value!r}; use a whole number above 0.")
+        return options
+
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a loaded model. Sizes in bytes and tokens. ``origin``: see ``backends.origin``.
+    """What is known about a loaded model. Sizes in bytes and tokens. ``origin``: see ``backends.model_origin``.
     ``fixed``: parameters of decoders whose default is all that the model accepts."""
 
     parameters: int | None

@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import GenerationConfig
 
 from generation.backends.base import Generated, NotGenerated, Outcome
+from generation.backends.batch_rows import Row, Vocabulary
 from generation.backends.memory import Room, is_out_of_memory, release
-from generation.backends.rows import Row, Vocabulary
 from generation.backends.sampling import refuse_nan
 
 
@@ -71,35 +71,31 @@ def _search(model: Any, rows: Sequence[Row], vocabulary: Vocabulary) -> list[Gen
         pad_token_id=padding,
     )
     tokens, mask = tokens.to(model.device), mask.to(model.device)
-    found = model.generate(input_ids=tokens, attention_mask=mask, generation_config=config)[:, width:]
-    texts = [_until_end(row.tolist(), vocabulary.ends, most) for row in found]
+    generated = model.generate(input_ids=tokens, attention_mask=mask, generation_config=config)[:, width:]
+    texts = []
+    for continuation in generated.tolist():
+        length = next((n for n, token in enumerate(continuation[:most], start=1) if token in vocabulary.ends), most)
+        texts.append(continuation[:length])
     return [
         _finished(row, text, log_p) for row, text, log_p in zip(rows, texts, _log_p(model, rows, texts), strict=True)
     ]
 
 
-def _until_end(tokens: list[int], ends: frozenset[int], most: int) -> list[int]:
-    for number, token in enumerate(tokens[:most]):
-        if token in ends:
-            return tokens[: number + 1]
-    return tokens[:most]
-
-
 def _log_p(model: Any, rows: Sequence[Row], texts: Sequence[list[int]]) -> list[list[float]]:
     """The log-probability of every token of each text, one pass for each text, so that none needs padding."""
-    found = []
+    log_ps = []
     for row, text in zip(rows, texts, strict=True):
-        whole = torch.tensor([[*row.prompt, *text]], device=model.device)
-        logits: Tensor = model(input_ids=whole, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float()
-        picked = logits.log_softmax(-1).gather(-1, whole[0, len(row.prompt) :, None])
+        sequence = torch.tensor([[*row.prompt, *text]], device=model.device)
+        logits: Tensor = model(input_ids=sequence, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float()
+        picked = logits.log_softmax(-1).gather(-1, sequence[0, len(row.prompt) :, None])
         refuse_nan(picked)
-        found.append(picked[:, 0].tolist())
-    return found
+        log_ps.append(picked[:, 0].tolist())
+    return log_ps
 
 
 def _finished(row: Row, tokens: Sequence[int], log_p: Sequence[float]) -> Generated:
-    for token, each in zip(tokens, log_p, strict=True):
-        done = row.take(token, each, None)
+    for token, token_log_p in zip(tokens, log_p, strict=True):
+        done = row.take(token, token_log_p, None)
         if done is not None:
             return done
     raise RuntimeError("A beam ended without an end. This is a bug.")

@@ -31,14 +31,14 @@ class Int8Linear(nn.Module):
         self.register_buffer("scales", scales)
         self.bias = bias
 
-    def forward(self, given: Tensor) -> Tensor:
-        rows = given.reshape(-1, given.shape[-1])
+    def forward(self, inputs: Tensor) -> Tensor:
+        rows = inputs.reshape(-1, inputs.shape[-1])
         scales = rows.abs().amax(-1, keepdim=True).clamp_(min=1e-12).div_(MOST)
-        whole = (rows / scales).round_().to(torch.int8)
-        out = torch._int_mm(whole, self.weight.t()).float().mul_(scales).mul_(self.scales)
+        quantised = (rows / scales).round_().to(torch.int8)
+        out = torch._int_mm(quantised, self.weight.t()).float().mul_(scales).mul_(self.scales)
         if self.bias is not None:
             out += self.bias
-        return out.view(*given.shape[:-1], -1)
+        return out.view(*inputs.shape[:-1], -1)
 
 
 def quantise(model: Any) -> None:
@@ -50,15 +50,7 @@ def quantise(model: Any) -> None:
         raise BackendError("This torch has no product of whole numbers; use dtype float32 or bfloat16.")
     for block in list(model.modules()):
         for name, layer in list(block.named_children()):
-            if _is_linear(layer):
-                setattr(block, name, Int8Linear(_weight(layer), layer.bias))
-
-
-def _weight(layer: Any) -> Tensor:
-    weight: Tensor = (layer.weight if isinstance(layer, nn.Linear) else layer.weight.t()).detach()
-    return weight
-
-
-def _is_linear(module: Any) -> bool:
-    """Includes the layer of GPT-2, which stores its weights the other way round."""
-    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+            if isinstance(layer, nn.Linear):
+                setattr(block, name, Int8Linear(layer.weight.detach(), layer.bias))
+            elif type(layer).__name__ == "Conv1D":  # GPT-2's layer stores its weights the other way round
+                setattr(block, name, Int8Linear(layer.weight.t().detach(), layer.bias))

@@ -82,7 +82,7 @@ class KeyValues(Cache):
 
     @property
     def n_bytes(self) -> int:
-        return sum(each.numel() * each.element_size() for layer in self.slots for each in (layer.k, layer.v))
+        return sum(tensor.numel() * tensor.element_size() for layer in self.slots for tensor in (layer.k, layer.v))
 
     def mask(self, count: int, device: torch.device) -> Tensor | None:
         """Which columns each row sees once ``count`` are added; None if every row sees all of them."""
@@ -100,40 +100,40 @@ class KeyValues(Cache):
 
     # --- Rows that come and go ---
 
-    def take(self, others: KeyValues, which: Sequence[int], *, ahead: int) -> None:
+    def take(self, others: KeyValues, numbers: Sequence[int], *, ahead: int) -> None:
         """Add copies of another batch's rows, aligned at their ends. ``ahead``: how many columns any row may still
         need. Buffers that are too small grow or are shifted first."""
-        longest = max(others.end - others.starts[number] for number in which)
+        longest = max(others.end - others.starts[number] for number in numbers)
         if not self.n_rows:
             self.begin = self.end = longest
-        self._make_room(self.n_rows + len(which), begin=min(self.begin, self.end - longest), ahead=ahead)
-        first, count = self.n_rows, len(which)
-        span, taken = slice(self.end - longest, self.end), slice(others.end - longest, others.end)
-        at = torch.tensor(which, device=others.slots[0].k.device)
-        for mine, theirs in zip(self.all_layers, others.all_layers, strict=True):
-            if not theirs.is_initialized:
+        self._make_room(self.n_rows + len(numbers), begin=min(self.begin, self.end - longest), ahead=ahead)
+        first, count = self.n_rows, len(numbers)
+        span, source_span = slice(self.end - longest, self.end), slice(others.end - longest, others.end)
+        index = torch.tensor(numbers, device=others.slots[0].k.device)
+        for target, source in zip(self.all_layers, others.all_layers, strict=True):
+            if not source.is_initialized:
                 continue
-            if not mine.is_initialized:
-                mine.lazy_initialization(theirs.k, theirs.v)
-            mine.k[first : first + count, :, span] = theirs.k[at, :, taken]
-            mine.v[first : first + count, :, span] = theirs.v[at, :, taken]
-        self.starts += [self.end - (others.end - others.starts[number]) for number in which]
+            if not target.is_initialized:
+                target.lazy_initialization(source.k, source.v)
+            target.k[first : first + count, :, span] = source.k[index, :, source_span]
+            target.v[first : first + count, :, span] = source.v[index, :, source_span]
+        self.starts += [self.end - (others.end - others.starts[number]) for number in numbers]
         self.begin = min(self.starts)
 
     def drop(self, dead: Sequence[int]) -> list[int]:
         """Remove rows and move the last ones into the gaps. Returns the old number of the row in each place."""
         gone, order = set(dead), list(range(self.n_rows))
-        kept = len(order) - len(gone)
-        movers = [number for number in order[kept:] if number not in gone]
-        holes = sorted(number for number in gone if number < kept)
+        n_left = len(order) - len(gone)
+        movers = [number for number in order[n_left:] if number not in gone]
+        holes = sorted(number for number in gone if number < n_left)
         for hole, mover in zip(holes, movers, strict=True):
             order[hole] = mover
         if movers:
             for layer in self.slots:
                 span = slice(self.begin, self.end)
-                for each in (layer.k, layer.v):
-                    each[holes, :, span] = each[movers, :, span]
-        order = order[:kept]
+                for tensor in (layer.k, layer.v):
+                    tensor[holes, :, span] = tensor[movers, :, span]
+        order = order[:n_left]
         self.starts = [self.starts[number] for number in order]
         self.begin = min(self.starts, default=self.end)
         return order
@@ -158,11 +158,8 @@ class KeyValues(Cache):
             return
         columns = self.end - begin + ahead
         width = self.width if columns + SPARE_COLUMNS <= self.width else columns + 2 * SPARE_COLUMNS
-        self._rebuild(self.room if rows <= self.room else max(rows, 3 * self.room // 2), width, begin)
-
-    def _rebuild(self, room: int, width: int, begin: int) -> None:
-        """Move everything so that column ``begin`` (which may lie before the first) becomes the first."""
-        for layer in self.slots:
+        room = self.room if rows <= self.room else max(rows, 3 * self.room // 2)
+        for layer in self.slots:  # column ``begin`` becomes the first
             for name in ("k", "v"):
                 old: Tensor = getattr(layer, name)
                 new = old.new_zeros((room, old.shape[1], width, old.shape[3]))

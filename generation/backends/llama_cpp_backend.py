@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from generation.backends.base import LOADING, BackendError, Facts, ModelSpec, OnDone, Outcome, Request
+from generation.backends.batch_rows import refused
 from generation.backends.llama_engine import LlamaEngine
-from generation.backends.options import checked_options
-from generation.backends.origin import origin_of
-from generation.backends.rows import refused
+from generation.backends.model_origin import origin_of
 from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "context", "threads", "gpu_layers")
@@ -36,22 +35,25 @@ class LlamaCppBackend:
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
-        self._options = checked_options(spec, OPTIONS)
+        self._options = spec.checked_options(OPTIONS)
         with LOADING:
             self._library = _library()
-            path = _path_of(spec)
-            self._model = self._load(path)
-        self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=self._context())
+            self._model = self._load()
+        trained = int(self._library.llama_model_n_ctx_train(self._model))
+        context = min(trained, int(self._options.get("context", CONTEXT)))
+        self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=context)
         self._for_runs: LlamaEngine | None = None
 
     def facts(self) -> Facts:
         library = self._library
+        description = ctypes.create_string_buffer(128)
+        library.llama_model_desc(self._model, description, 128)
         return Facts(
             parameters=int(library.llama_model_n_params(self._model)),
             memory_bytes=int(library.llama_model_size(self._model)),
             context_length=self.vocabulary.context_length,
             vocabulary=self.vocabulary.size,
-            dtype=self._dtype(),
+            dtype=description.value.decode(errors="replace") or "gguf",
             device="gpu" if self._options.get("gpu_layers") else "cpu",
             gives_log_p=True,
             gives_log_q=True,
@@ -105,11 +107,20 @@ class LlamaCppBackend:
             self._library, self._model, self.vocabulary, most_active=most_active, threads=threads, live=live
         )
 
-    def _load(self, path: Path) -> Any:
-        library = self._library
-        parameters = library.llama_model_default_params()
+    def _load(self) -> Any:
+        path = Path(self.spec.source).expanduser()
+        if not path.is_file():
+            raise BackendError(
+                f"There is no file {self.spec.source} on this machine; llama_cpp takes the path of a GGUF file."
+            )
+        with path.open("rb") as file:
+            if file.read(4) != b"GGUF":
+                raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
+        if self.spec.dtype != "auto":
+            raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
+        parameters = self._library.llama_model_default_params()
         parameters.n_gpu_layers = self._options.get("gpu_layers", 0)
-        model = library.llama_model_load_from_file(str(path).encode(), parameters)
+        model = self._library.llama_model_load_from_file(str(path).encode(), parameters)
         if not model:
             raise BackendError(
                 f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
@@ -117,18 +128,9 @@ class LlamaCppBackend:
             )
         return model
 
-    def _context(self) -> int:
-        own = int(self._library.llama_model_n_ctx_train(self._model))
-        return min(own, int(self._options.get("context", CONTEXT)))
-
-    def _dtype(self) -> str:
-        buffer = ctypes.create_string_buffer(128)
-        self._library.llama_model_desc(self._model, buffer, 128)
-        return buffer.value.decode(errors="replace") or "gguf"
-
 
 class LlamaTokens:
-    """llama.cpp's tokenizer as a ``rows.Vocabulary``."""
+    """llama.cpp's tokenizer as a ``batch_rows.Vocabulary``."""
 
     def __init__(self, library: Any, model: Any, *, chat: bool, context: int) -> None:
         self._library = library
@@ -143,14 +145,14 @@ class LlamaTokens:
         self.head: tuple[int, ...] = (bos,) if library.llama_vocab_get_add_bos(self._vocabulary) else ()
         self.tail: tuple[int, ...] = ()
         if chat:
-            self.head, self.tail = self._around_a_chat(model)
+            self.head, self.tail = self._chat_head_and_tail(model)
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
-        given = text.encode()
-        tokens = (self._library.llama_token * (len(given) + 8))()
-        count = self._library.llama_tokenize(self._vocabulary, given, len(given), tokens, len(tokens), False, special)
+        utf8 = text.encode()
+        tokens = (self._library.llama_token * (len(utf8) + 8))()
+        count = self._library.llama_tokenize(self._vocabulary, utf8, len(utf8), tokens, len(tokens), False, special)
         if count < 0:
-            raise BackendError(f"A prompt of {len(given)} bytes cannot be split into tokens.")
+            raise BackendError(f"A prompt of {len(utf8)} bytes cannot be split into tokens.")
         return list(tokens[:count])
 
     def decode(self, tokens: Sequence[int]) -> str:
@@ -163,7 +165,7 @@ class LlamaTokens:
             self._pieces[token] = buffer.raw[: max(length, 0)]
         return self._pieces[token]
 
-    def _around_a_chat(self, model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _chat_head_and_tail(self, model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
         library = self._library
         template = library.llama_model_chat_template(model, None)
         message = (library.llama_chat_message * 1)()
@@ -171,10 +173,14 @@ class LlamaTokens:
         buffer = ctypes.create_string_buffer(8192)
         length = library.llama_chat_apply_template(template, message, 1, True, buffer, len(buffer)) if template else -1
         written = buffer.raw[: max(length, 0)].decode(errors="replace")
-        before, found, after = written.partition(SENTINEL)
-        if not found:
+        before, sentinel, after = written.partition(SENTINEL)
+        if not sentinel:
             raise BackendError("The model has no chat template that llama.cpp knows; register it without chat.")
         return (*self.head, *self.encode(before, special=True)), tuple(self.encode(after, special=True))
+
+
+#: The callback must live as long as the library.
+_log_callbacks: list[Any] = []
 
 
 def _library() -> Any:
@@ -184,28 +190,9 @@ def _library() -> Any:
         raise BackendError(NOT_INSTALLED) from None
     except (OSError, RuntimeError) as error:
         raise BackendError(f"llama-cpp-python is installed but cannot be loaded: {error}") from error
-    llama_cpp.llama_log_set(_silence(llama_cpp), None)
+    # Otherwise llama.cpp writes every detail to standard error.
+    if not _log_callbacks:
+        _log_callbacks.append(llama_cpp.llama_log_callback(lambda level, text, data: None))
+    llama_cpp.llama_log_set(_log_callbacks[0], None)
     llama_cpp.llama_backend_init()
     return llama_cpp
-
-
-_kept_callbacks: list[Any] = []
-
-
-def _silence(library: Any) -> Any:
-    """Stop llama.cpp from writing every detail to standard error. The callback must live as long as the library."""
-    if not _kept_callbacks:
-        _kept_callbacks.append(library.llama_log_callback(lambda level, text, data: None))
-    return _kept_callbacks[0]
-
-
-def _path_of(spec: ModelSpec) -> Path:
-    path = Path(spec.source).expanduser()
-    if not path.is_file():
-        raise BackendError(f"There is no file {spec.source} on this machine; llama_cpp takes the path of a GGUF file.")
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
-    if spec.dtype != "auto":
-        raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
-    return path

@@ -18,7 +18,7 @@ import torch
 
 from generation.backends import sampling
 from generation.backends.base import BackendError, NoMemory, NotGenerated, Outcome, Request
-from generation.backends.rows import Row, Vocabulary, begin
+from generation.backends.batch_rows import Row, Vocabulary, begin, common_length
 
 Ended = list[tuple[Any, Outcome]]
 TOKENS_AT_ONCE = 2048
@@ -73,7 +73,7 @@ class LlamaEngine:
                 self._waiting.append(row)
 
     def cancel(self, key: Any) -> None:
-        self._ended = [each for each in self._ended if each[0] != key]
+        self._ended = [ended for ended in self._ended if ended[0] != key]
         for row in [row for row in self._waiting if row.request.key == key]:
             self._waiting.remove(row)
         for slot in self._slots:
@@ -83,14 +83,26 @@ class LlamaEngine:
     def step(self) -> Ended:
         going = [slot for slot in self._slots if slot.row is not None]
         feeds = {slot.number: [slot.row.tokens[-1]] for slot in going if slot.row is not None}
-        joining = self._take_in()
+        joining = self._admit()
         for slots in joining:
             feeds[slots[0].number] = self._unread(slots[0])
         logits = self._feed(feeds)
-        for slots in joining:
-            self._share(slots[0], slots[1:])
-            logits.update({slot.number: logits[slots[0].number] for slot in slots[1:]})
-        self._draw(logits)
+        for first, *others in joining:
+            for slot in others:
+                self._cut(slot, 0)
+                self._library.llama_memory_seq_cp(self._memory, first.number, slot.number, -1, -1)
+                slot.held = list(first.held)
+                logits[slot.number] = logits[first.number]
+        # All at once: one by one, drawing for 64 rows would cost more than the model itself.
+        active = [(slot, slot.row) for slot in self._slots if slot.number in logits and slot.row is not None]
+        if active:
+            matrix = torch.from_numpy(np.stack([logits[slot.number] for slot, _ in active]))
+            drawn = sampling.draw(matrix, [row for _, row in active], self._ends)
+            for (slot, row), (token, log_p, log_q) in zip(active, drawn, strict=True):
+                text = row.take(token, log_p, log_q)
+                if text is not None:
+                    self._ended.append((row.request.key, text))
+                    slot.row = None
         ended, self._ended = self._ended, []
         return ended
 
@@ -113,88 +125,68 @@ class LlamaEngine:
 
     # --- Rows that join ---
 
-    def _take_in(self) -> list[list[Slot]]:
-        """Assign places to waiting rows, by prompt. The first row of each prompt reads it for all."""
+    def _admit(self) -> list[list[Slot]]:
+        """Assign slots to waiting rows, by prompt. The first row of each prompt reads it for all.
+
+        For live use, that is the slot that holds most of the prompt's beginning; otherwise the one that holds least.
+        """
         free = [slot for slot in self._slots if slot.row is None]
         groups: dict[tuple[int, ...], list[Slot]] = {}
         while self._waiting and free:
             row = self._waiting.popleft()
-            first = row.prompt not in groups
-            slot = self._best_place(free, row.prompt) if first and self._live else free[-1]
+            slot = free[-1]
+            if self._live and row.prompt not in groups:
+                overlaps = [(common_length(slot.held, row.prompt), -len(slot.held)) for slot in free]
+                slot = free[overlaps.index(max(overlaps))]
             free.remove(slot)
             slot.row = row
             groups.setdefault(row.prompt, []).append(slot)
         return list(groups.values())
 
-    def _best_place(self, free: Sequence[Slot], prompt: Sequence[int]) -> Slot:
-        """The place that holds most of the prompt's beginning; otherwise the one that holds least."""
-        return max(free, key=lambda slot: (_shared(slot.held, prompt), -len(slot.held)))
-
     def _unread(self, slot: Slot) -> list[int]:
         """The part of its row's prompt that a sequence does not hold yet; at least the last token."""
         prompt = list(slot.row.prompt) if slot.row is not None else []
-        known = min(_shared(slot.held, prompt), len(prompt) - 1) if self._live else 0
-        self._keep(slot, known)
-        return prompt[known:]
+        n_held = min(common_length(slot.held, prompt), len(prompt) - 1) if self._live else 0
+        self._cut(slot, n_held)
+        return prompt[n_held:]
 
-    def _keep(self, slot: Slot, count: int) -> None:
+    def _cut(self, slot: Slot, count: int) -> None:
+        """Keep only the first ``count`` tokens of a sequence."""
         if slot.held and not self._library.llama_memory_seq_rm(self._memory, slot.number, count, -1):
             # Some kinds of memory can only be emptied; the prompt is then read from the start.
             raise BackendError("This model cannot go back in a text, which sharing its memory needs.")
         slot.held = slot.held[:count]
 
-    def _share(self, first: Slot, others: Sequence[Slot]) -> None:
-        for slot in others:
-            self._keep(slot, 0)
-            self._library.llama_memory_seq_cp(self._memory, first.number, slot.number, -1, -1)
-            slot.held = list(first.held)
-
     # --- One token for all ---
 
     def _feed(self, feeds: dict[int, list[int]]) -> dict[int, npt.NDArray[np.float32]]:
         """Read tokens into their sequences; the logits after the last of each."""
-        entries = [
-            (number, token, place == len(tokens) - 1)
+        feed = [
+            (number, token, position == len(tokens) - 1)
             for number, tokens in feeds.items()
-            for place, token in enumerate(tokens)
+            for position, token in enumerate(tokens)
         ]
         logits: dict[int, npt.NDArray[np.float32]] = {}
-        for start in range(0, len(entries), TOKENS_AT_ONCE):
-            self._decode(entries[start : start + TOKENS_AT_ONCE], logits)
-        return logits
-
-    def _decode(self, entries: Sequence[tuple[int, int, bool]], logits: dict[int, npt.NDArray[np.float32]]) -> None:
         batch = self._batch
-        batch.n_tokens = len(entries)
-        for place, (number, token, last) in enumerate(entries):
-            held = self._slots[number].held
-            batch.token[place], batch.pos[place] = token, len(held)
-            batch.n_seq_id[place], batch.seq_id[place][0] = 1, number
-            batch.logits[place] = last
-            held.append(token)
-        answer = self._library.llama_decode(self._context, batch)
-        if answer != 0:
-            raise NoMemory(
-                f"llama.cpp could not continue (code {answer}); ask for fewer texts at once or a shorter context."
-            )
-        for place, (number, _, last) in enumerate(entries):
-            if last:
-                pointer = self._library.llama_get_logits_ith(self._context, place)
-                logits[number] = np.ctypeslib.as_array(pointer, shape=(self._n_tokens,)).copy()
-
-    def _draw(self, logits: dict[int, npt.NDArray[np.float32]]) -> None:
-        """The next token of every row, all at once: one by one, 64 rows would cost more than the model itself."""
-        both = [(slot, slot.row) for slot in self._slots if slot.number in logits and slot.row is not None]
-        if not both:
-            return
-        matrix = torch.from_numpy(np.stack([logits[slot.number] for slot, _ in both]))
-        for (slot, row), (token, log_p, log_q) in zip(
-            both, sampling.draw(matrix, [row for _, row in both], self._ends), strict=True
-        ):
-            text = row.take(token, log_p, log_q)
-            if text is not None:
-                self._ended.append((row.request.key, text))
-                slot.row = None
+        for start in range(0, len(feed), TOKENS_AT_ONCE):
+            part = feed[start : start + TOKENS_AT_ONCE]
+            batch.n_tokens = len(part)
+            for position, (number, token, last) in enumerate(part):
+                held = self._slots[number].held
+                batch.token[position], batch.pos[position] = token, len(held)
+                batch.n_seq_id[position], batch.seq_id[position][0] = 1, number
+                batch.logits[position] = last
+                held.append(token)
+            answer = self._library.llama_decode(self._context, batch)
+            if answer != 0:
+                raise NoMemory(
+                    f"llama.cpp could not continue (code {answer}); ask for fewer texts at once or a shorter context."
+                )
+            for position, (number, _, last) in enumerate(part):
+                if last:
+                    pointer = self._library.llama_get_logits_ith(self._context, position)
+                    logits[number] = np.ctypeslib.as_array(pointer, shape=(self._n_tokens,)).copy()
+        return logits
 
 
 def _open_context(library: Any, model: Any, n_rows: int, length: int, threads: int) -> Any:
@@ -212,10 +204,3 @@ def _open_context(library: Any, model: Any, n_rows: int, length: int, threads: i
             f"There is no memory for {n_rows} texts of {length} tokens at once; set the options batch or context lower."
         )
     return context
-
-
-def _shared(held: Sequence[int], prompt: Sequence[int]) -> int:
-    for number, (one, other) in enumerate(zip(held, prompt, strict=False)):
-        if one != other:
-            return number
-    return min(len(held), len(prompt))

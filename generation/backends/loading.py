@@ -17,7 +17,7 @@ from huggingface_hub import HfApi, snapshot_download
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel
 
-from generation.backends import unpacked
+from generation.backends import gguf_cache
 from generation.backends.base import LOADING, BackendError, ModelSpec, NoMemory
 from generation.backends.memory import available_bytes, is_out_of_memory
 
@@ -40,18 +40,24 @@ class Loaded:
 def load(spec: ModelSpec) -> Loaded:
     """The model in evaluation mode on its device. Raises BackendError."""
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    where = _where(spec)
+    location = _location(spec)
     device = device_of(spec)
     dtype = dtype_of(spec, device)
     with alone(), plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
         _must_fit(spec, dtype, device)
-        model, tokenizer = _read(where, spec, DTYPES.get(dtype, torch.float32))
+        model, tokenizer = _read(location, spec, DTYPES.get(dtype, torch.float32))
         if dtype == "int8":
             from generation.backends.int8 import quantise
 
             quantise(model)
         model = model.to(device).eval()
-    _must_batch(model, spec)
+    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or [])
+    recurrent = kinds - {"full_attention", "sliding_attention", "chunked_attention"}
+    if recurrent or getattr(model, "_is_stateful", False):
+        raise BackendError(
+            f"{spec.source} keeps a recurrent state ({', '.join(sorted(recurrent)) or 'in every layer'}), which this "
+            "backend cannot batch. Serve it with vLLM or llama.cpp and use the backend openai or llama_cpp."
+        )
     return Loaded(model, tokenizer, dtype)
 
 
@@ -69,31 +75,49 @@ def alone() -> Iterator[None]:
         yield
 
 
-def _read(where: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
+def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
     """Model and tokenizer; of a GGUF file its unpacked copy, if there is one."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
+    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+
     kwargs: dict[str, Any] = {}
     folder = None
-    if "gguf_file" in where:
-        folder = unpacked.folder_of(Path(where["pretrained_model_name_or_path"]) / where["gguf_file"], dtype)
+    if "gguf_file" in location:
+        folder = gguf_cache.unpacked_folder(
+            Path(location["pretrained_model_name_or_path"]) / location["gguf_file"], dtype
+        )
         if folder.is_dir():
-            where, folder = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}, None
+            location, folder = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}, None
         else:
             kwargs["quantization_config"] = GgufConfig(dequantize=True)
-    config = AutoConfig.from_pretrained(**where, trust_remote_code=False)
-    _must_be_causal(config, spec)
-    tokenizer = _tokenizer(where, spec)
+    config = AutoConfig.from_pretrained(**location, trust_remote_code=False)
+    masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
+    if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
+        raise BackendError(
+            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot continue a "
+            "prompt token by token. Use a model such as GPT-2, Llama, Qwen or SmolLM."
+        )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(**location, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        raise BackendError(
+            f"{spec.source} has no readable tokenizer ({_first_line(error)}). A model folder needs "
+            "tokenizer.json, or the files it is made from, beside the weights."
+        ) from error
+    if len(tokenizer) == 0:
+        raise BackendError(f"{spec.source} has an empty tokenizer; put tokenizer.json beside the weights.")
     both: Any = AutoModelForCausalLM.from_pretrained(
-        **where, **kwargs, config=config, dtype=dtype, output_loading_info=True, trust_remote_code=False
+        **location, **kwargs, config=config, dtype=dtype, output_loading_info=True, trust_remote_code=False
     )
-    model, found = both
-    missing = sorted(found["missing_keys"])
+    model, loading_info = both
+    missing = sorted(loading_info["missing_keys"])
     if missing:
         raise BackendError(
             f"{spec.source} lacks {len(missing)} of the model's weights, {missing[0]} among them; it is not complete, "
             "or not a model of this kind."
         )
     if folder is not None:
-        unpacked.keep(folder, model, tokenizer)
+        gguf_cache.save_unpacked(folder, model, tokenizer)
     return model, tokenizer
 
 
@@ -141,14 +165,16 @@ def _cpu_has_bfloat16() -> bool:
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
-def _where(spec: ModelSpec) -> dict[str, Any]:
+def _location(spec: ModelSpec) -> dict[str, Any]:
     """The arguments of ``from_pretrained``. A missing path is not treated as a hub name."""
     source = spec.source.strip()
     path = Path(source).expanduser()
     if path.is_file():
         if path.suffix.lower() != ".gguf":
             raise BackendError(f"{source} is a file, but not a .gguf file; give a GGUF file, a folder or a hub name.")
-        _must_be_gguf(path)
+        with path.open("rb") as file:
+            if file.read(4) != GGUF_MAGIC:
+                raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
         return {
             "pretrained_model_name_or_path": str(path.parent),
             "gguf_file": path.name,
@@ -163,56 +189,25 @@ def _where(spec: ModelSpec) -> dict[str, Any]:
     return {"pretrained_model_name_or_path": source, "revision": spec.revision or "main"}
 
 
-def _must_be_gguf(path: Path) -> None:
-    with path.open("rb") as file:
-        if file.read(4) != GGUF_MAGIC:
-            raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
-
-
-def _must_be_causal(config: Any, spec: ModelSpec) -> None:
-    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
-    from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
-
-    masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
-    if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
-        raise BackendError(
-            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot continue a "
-            "prompt token by token. Use a model such as GPT-2, Llama, Qwen or SmolLM."
-        )
-
-
-def _must_batch(model: Any, spec: ModelSpec) -> None:
-    kinds = set(getattr(model.config.get_text_config(), "layer_types", None) or [])
-    recurrent = kinds - {"full_attention", "sliding_attention", "chunked_attention"}
-    if recurrent or getattr(model, "_is_stateful", False):
-        raise BackendError(
-            f"{spec.source} keeps a recurrent state ({', '.join(sorted(recurrent)) or 'in every layer'}), which this "
-            "backend cannot batch. Serve it with vLLM or llama.cpp and use the backend openai or llama_cpp."
-        )
-
-
 def _must_fit(spec: ModelSpec, dtype: str, device: torch.device) -> None:
     """Checked before memory is allocated, if the size of the weights is known: some machines kill the process instead
     of refusing."""
     path = Path(spec.source).expanduser()
     if path.is_file():
-        parameters = _gguf_parameters(path)
+        # Any GGUF file has at least half a byte per parameter, so this estimate is never much too large.
+        parameters = int(path.stat().st_size * 8 / 4.5 / 1.1)
     elif path.is_dir():
         parameters = sum(map(_n_parameters, path.glob("*.safetensors")))
     else:
         parameters = _hub_parameters(spec)
     # Weights are read into the memory of the machine, whatever device they go to.
-    for each in dict.fromkeys((device.type, "cpu")) if parameters else ():
-        _room_for(parameters * _item_size(dtype), spec, device if each == device.type else torch.device(each))
-
-
-def _room_for(n_bytes: int, spec: ModelSpec, device: torch.device) -> None:
-    free = available_bytes(device)
-    if n_bytes + SPARE_BYTES > free:
-        raise NoMemory(
-            f"{spec.source} needs about {n_bytes / 1e9:.1f} GB on {device} and {free / 1e9:.1f} GB are free. Take a "
-            "smaller model or dtype, or close what else uses the device."
-        )
+    n_bytes = parameters * (4 if dtype in ("float32", "int8") else 2)
+    for memory in [device] if device.type == "cpu" else [device, torch.device("cpu")]:
+        if n_bytes and n_bytes + SPARE_BYTES > (free := available_bytes(memory)):
+            raise NoMemory(
+                f"{spec.source} needs about {n_bytes / 1e9:.1f} GB on {memory} and {free / 1e9:.1f} GB are free. Take "
+                "a smaller model or dtype, or close what else uses the device."
+            )
 
 
 def _n_parameters(path: Path) -> int:
@@ -224,8 +219,8 @@ def _hub_parameters(spec: ModelSpec) -> int:
     """By the hub's description, of its files or of what lies here already; 0 if neither is known."""
     revision = spec.revision or "main"
     try:
-        here = Path(snapshot_download(spec.source, revision=revision, local_files_only=True))
-        if files := [*here.glob("*.safetensors")]:
+        folder = Path(snapshot_download(spec.source, revision=revision, local_files_only=True))
+        if files := [*folder.glob("*.safetensors")]:
             return sum(map(_n_parameters, files))
     except (OSError, ValueError, SafetensorError):
         pass
@@ -235,30 +230,8 @@ def _hub_parameters(spec: ModelSpec) -> int:
         return 0
     if info.safetensors is not None:
         return sum(info.safetensors.parameters.values())
-    sizes = [each.size or 0 for each in info.siblings or () if each.rfilename.endswith(".bin")]
+    sizes = [file.size or 0 for file in info.siblings or () if file.rfilename.endswith(".bin")]
     return sum(sizes) // 4  # at most four bytes each
-
-
-def _gguf_parameters(path: Path) -> int:
-    """Any GGUF file has at least half a byte per parameter, so this estimate is never much too large."""
-    return int(path.stat().st_size * 8 / 4.5 / 1.1)
-
-
-def _item_size(dtype: str) -> int:
-    return 4 if dtype in ("float32", "int8") else 2
-
-
-def _tokenizer(where: dict[str, Any], spec: ModelSpec) -> Any:
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(**where, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
-        raise BackendError(
-            f"{spec.source} has no readable tokenizer ({_first_line(error)}). A model folder needs "
-            "tokenizer.json, or the files it is made from, beside the weights."
-        ) from error
-    if len(tokenizer) == 0:
-        raise BackendError(f"{spec.source} has an empty tokenizer; put tokenizer.json beside the weights.")
-    return tokenizer
 
 
 @contextmanager
@@ -282,7 +255,11 @@ def plainly(spec: ModelSpec) -> Iterator[None]:
 
 def _hub_message(error: Exception, spec: ModelSpec) -> str:
     name = f"{spec.source}{f' at revision {spec.revision}' if spec.revision else ''}"
-    kinds = {type(each).__name__ for each in _chain(error)}
+    kinds: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None:
+        kinds.add(type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
     if kinds & {"GatedRepoError"}:
         return f"The hub gives {name} only to those who accepted its terms: accept them there and set HF_TOKEN."
     if kinds & {"RepositoryNotFoundError", "RevisionNotFoundError", "HFValidationError"}:
@@ -296,12 +273,6 @@ def _hub_message(error: Exception, spec: ModelSpec) -> str:
             "its folder, or check the spelling of a path."
         )
     return f"{name} cannot be loaded ({type(error).__name__}: {_first_line(error)})."
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _first_line(error: BaseException) -> str:

@@ -37,28 +37,19 @@ def available_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return int(free) + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return min(_machine_bytes(), _container_bytes())
-
-
-def _machine_bytes() -> int:
+    machine = UNKNOWN
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        machine = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), UNKNOWN)
     except OSError:
         pass
-    return UNKNOWN
-
-
-def _container_bytes() -> int:
-    """What control groups (version 2) leave free; practically unlimited without a limit or on other systems."""
-    folder = Path("/sys/fs/cgroup")
+    folder = Path("/sys/fs/cgroup")  # control groups (version 2); other systems have no such folder
     try:
         most = (folder / "memory.max").read_text().strip()
         used = int((folder / "memory.current").read_text())
     except (OSError, ValueError):
-        return 1 << 62
-    return 1 << 62 if most == "max" else max(int(most) - used, 0)
+        return machine
+    return machine if most == "max" else min(machine, max(int(most) - used, 0))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generation.backends.base import BackendError
-from generation.backends.rows import HALF_A_CHARACTER
+from generation.backends.batch_rows import HALF_A_CHARACTER
 from generation.decoding.decoders import Limits
 from generation.decoding.sentences import first_sentence_end
 
@@ -34,8 +34,8 @@ class Answer:
         reason = "length" if self.finish == "length" else "end"
         end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
         if end is None or (reason == "end" and end == len(self.text)):
-            whole = self.text.rstrip(HALF_A_CHARACTER)
-            return whole, self._log_p(ended=reason == "end"), reason, self.n_tokens
+            text = self.text.rstrip(HALF_A_CHARACTER)
+            return text, self._log_p(ended=reason == "end"), reason, self.n_tokens
         if "".join(self.pieces)[:end] != self.text[:end] or len(self.pieces) != len(self.log_ps):
             return self.text[:end], None, "sentence", max(1, round(self.n_tokens * end / len(self.text)))
         count, length = 0, 0
@@ -54,13 +54,9 @@ class Answer:
         a character that several tokens make up, llama-cpp-python and others the end."""
         if not self.log_ps or len(self.log_ps) != self.n_tokens:
             return None
-        if ended and not (self.lists_end and self._shows_end()):
-            return None
-        return sum(self.log_ps)
-
-    def _shows_end(self) -> bool:
-        """The end's own piece is empty, or a mark that is not in the text."""
-        return not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
+        # The end's own piece is empty, or a mark that is not in the text.
+        shows_end = not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
+        return None if ended and not (self.lists_end and shows_end) else sum(self.log_ps)
 
 
 def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] = str) -> Answer:
@@ -75,19 +71,19 @@ def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] 
         raise BackendError(f"The server at {where} sent a response without a text.")
     pieces, log_ps = _tokens(getattr(choice, "logprobs", None))
     usage = getattr(raw, "usage", None)
-    n_tokens = getattr(usage, "completion_tokens", None)
+    n_tokens, prompt_tokens = getattr(usage, "completion_tokens", None), getattr(usage, "prompt_tokens", None)
     return Answer(
         text=text,
         finish=str(getattr(choice, "finish_reason", "") or ""),
         n_tokens=n_tokens if isinstance(n_tokens, int) else len(log_ps) or -(-len(text) // 4),
-        prompt_tokens=_whole(getattr(usage, "prompt_tokens", None)),
+        prompt_tokens=prompt_tokens if isinstance(prompt_tokens, int) else 0,
         pieces=pieces,
         log_ps=log_ps,
         counted=isinstance(n_tokens, int),
     )
 
 
-def said(error: Any, hide: Callable[[str], str] = str) -> str:
+def server_message(error: Any, hide: Callable[[str], str] = str) -> str:
     """The server's message about an error, in one short line, with secrets hidden. The text of an HTML page is left
     out."""
     body = getattr(error, "body", None)
@@ -106,20 +102,16 @@ def _tokens(logprobs: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
     leaves its objects as mappings."""
     listed = getattr(logprobs, "content", None)
     if listed:
-        return _usable([_of(each, "token") for each in listed], [_of(each, "logprob") for each in listed])
-    found = getattr(logprobs, "token_logprobs", None)
-    return _usable(getattr(logprobs, "tokens", None) or [], found) if found else ((), ())
+        return _usable([_field(token, "token") for token in listed], [_field(token, "logprob") for token in listed])
+    log_ps = getattr(logprobs, "token_logprobs", None)
+    return _usable(getattr(logprobs, "tokens", None) or [], log_ps) if log_ps else ((), ())
 
 
-def _of(each: Any, name: str) -> Any:
-    return each.get(name) if isinstance(each, dict) else getattr(each, name, None)
+def _field(token: Any, name: str) -> Any:
+    return token.get(name) if isinstance(token, dict) else getattr(token, name, None)
 
 
 def _usable(pieces: list[Any], log_ps: list[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    if not all(isinstance(each, (int, float)) and each > LEAST for each in log_ps):
+    if not all(isinstance(log_p, (int, float)) and log_p > LEAST for log_p in log_ps):
         return (), ()
-    return tuple(str(each) for each in pieces), tuple(float(each) for each in log_ps)
-
-
-def _whole(value: Any) -> int:
-    return value if isinstance(value, int) else 0
+    return tuple(map(str, pieces)), tuple(map(float, log_ps))

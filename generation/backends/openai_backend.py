@@ -17,11 +17,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from generation.backends.base import BackendError, Facts, Generated, ModelSpec, NotGenerated, OnDone, Outcome, Request
+from generation.backends.model_origin import versions
 from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
-from generation.backends.openai_servers import Server, described, named, owned_by
-from generation.backends.options import checked_options
-from generation.backends.origin import versions
+from generation.backends.openai_servers import Server, server_by_description, server_by_name, server_by_owners
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -44,17 +43,37 @@ class OpenAIBackend:
         self.spec = spec
         options = dict(spec.options)
         kind = options.pop("server", None)
-        self._processed = _is_processed(options.pop("logprobs", RAW))
-        self._options = checked_options(replace(spec, options=tuple(options.items())), OPTIONS)
+        mode = options.pop("logprobs", RAW)
+        if mode not in (RAW, PROCESSED):
+            raise BackendError(
+                f"The option logprobs is {mode!r}. Use {RAW} (the model's own, the default) or {PROCESSED} (what the "
+                "decoder drew from: vllm serve --logprobs-mode processed_logprobs)."
+            )
+        self._processed = mode == PROCESSED
+        self._options = replace(spec, options=tuple(options.items())).checked_options(OPTIONS)
         self._client = Client(
             spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
         )
         self.server, self._listing = self._find_server(kind)
-        self.concurrency = self._at_once()
+        concurrency = self._options.get("concurrency")
+        if self.server.one_at_a_time and concurrency not in (None, 1):
+            raise BackendError(
+                f"The option concurrency is {concurrency}; a server of kind {self.server.name} writes one text at a "
+                "time, and a seed holds only for a text that is alone. Remove the option."
+            )
+        self.concurrency = 1 if self.server.one_at_a_time else int(concurrency or CONCURRENCY)
         self._gives_any: bool | None = None
 
     def facts(self) -> Facts:
-        gives_any = self._has_log_probabilities()
+        if self._gives_any is None:
+            limits = Limits(max_new_tokens=PROBED_TOKENS)
+            if self.server.name == "openai":  # hosted models may refuse these; the client remembers it
+                self._client.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
+            answer = self._client.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
+            if isinstance(answer, NotGenerated):
+                raise BackendError(answer.reason)
+            self._gives_any = bool(answer.log_ps)
+        gives_any = self._gives_any
         return Facts(
             parameters=self._listing.parameters,
             memory_bytes=None,
@@ -92,7 +111,7 @@ class OpenAIBackend:
                             outcomes[number] = future.result()
                         except BackendError as error:  # calls that have begun may still be answered, and paid for
                             failure = failure or error
-                            waiting = {each: its for each, its in waiting.items() if not each.cancel()}
+                            waiting = {call: position for call, position in waiting.items() if not call.cancel()}
                         else:
                             if on_done is not None:
                                 on_done(requests[number].key, outcomes[number])
@@ -118,92 +137,88 @@ class OpenAIBackend:
         if why:
             return NotGenerated(why)
         started = time.perf_counter()
-        prompt, found = self._fitted(request)
+        prompt, answer = self._ask_with_fitting_prompt(request)
         barred = self.server.barred(limits)
-        if isinstance(found, Answer) and self.server.exact and found.ended_early(limits):
-            found, barred = self._client.ask(prompt, self.server.body(request, whole=True)), limits.most
-        if isinstance(found, Answer):
-            found = self._as_asked(found, request)
-        if isinstance(found, NotGenerated):
-            return found
-        cut = (len(request.prompt) - len(prompt)) * found.prompt_tokens // max(len(prompt), 1)
-        return _generated(found, request, cut, time.perf_counter() - started, barred=barred, processed=self._processed)
+        if isinstance(answer, Answer) and self.server.exact and answer.ended_early(limits):
+            answer, barred = self._client.ask(prompt, self.server.body(request, throughout=True)), limits.most
+        if isinstance(answer, Answer):
+            answer = self._checked(answer, request)
+        if isinstance(answer, NotGenerated):
+            return answer
+        cut = (len(request.prompt) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
+        text, log_p, reason, count = answer.cut_to(limits)
+        if reason == "length" and answer.counted and count < limits.most:
+            reason = "context"
+        # Without temperature, truncation and excluded ends, the two distributions are the same.
+        plain = request.decoder.name == "ancestral" and not barred
+        return Generated(
+            text=text,
+            token_ids=(),
+            n_tokens=count,
+            log_p=log_p if plain or not self._processed else None,
+            log_q=log_p if plain or (self._processed and request.decoder.samples) else None,
+            finish_reason=reason,
+            seconds=time.perf_counter() - started,
+            prompt_tokens=answer.prompt_tokens,
+            cut_tokens=max(cut, 0),
+        )
 
-    def _fitted(self, request: Request) -> tuple[str, Answer | NotGenerated]:
+    def _ask_with_fitting_prompt(self, request: Request) -> tuple[str, Answer | NotGenerated]:
         """The prompt, shortened from the left until the server accepts it, and the server's answer."""
         prompt, body = request.prompt, self.server.body(request)
         for _ in range(MOST_CUTS):
-            found = self._client.ask(prompt, body)
-            kept, rest = prompt[: request.keep], prompt[request.keep :]
-            surplus = min(self._surplus(found, request.limits, len(prompt)), len(rest) - 1)
+            answer = self._client.ask(prompt, body)
+            priming, cuttable = prompt[: request.keep], prompt[request.keep :]
+            surplus = min(self._surplus(answer, request.limits, len(prompt)), len(cuttable) - 1)
             if not request.cut_left or surplus < 1:
                 break
-            prompt = kept + rest[surplus:]
-        return prompt, found
+            prompt = priming + cuttable[surplus:]
+        return prompt, answer
 
-    def _surplus(self, found: Answer | NotGenerated, limits: Limits, length: int) -> int:
+    def _surplus(self, answer: Answer | NotGenerated, limits: Limits, length: int) -> int:
         """How many characters to remove from the prompt. It fits if it leaves the room that ``Limits.reserved``
         names. A server that stopped because its context was full has shown its length."""
-        if isinstance(found, NotGenerated):
-            return int(length * CUT) + 1 if _is_too_long(found) else 0
-        used = found.prompt_tokens + found.n_tokens
-        stopped_short = found.finish == "length" and found.n_tokens < limits.most
+        if isinstance(answer, NotGenerated):
+            is_too_long = any(words in answer.reason.lower() for words in TOO_LONG)
+            return int(length * CUT) + 1 if is_too_long else 0
+        used = answer.prompt_tokens + answer.n_tokens
+        stopped_short = answer.finish == "length" and answer.n_tokens < limits.most
         context = self._context or (used if stopped_short else None)
-        if context is None or not found.prompt_tokens:
+        if context is None or not answer.prompt_tokens:
             return 0
         room = context - limits.reserved(context)
-        over = (found.prompt_tokens - room) / found.prompt_tokens
+        over = (answer.prompt_tokens - room) / answer.prompt_tokens
         return int(length * over * SPARE) + 1 if over > 0 else 0
 
-    def _as_asked(self, found: Answer, request: Request) -> Answer | NotGenerated:
+    def _checked(self, answer: Answer, request: Request) -> Answer | NotGenerated:
         """A server may ignore parameters that it does not support, so the number of tokens is checked."""
         limits, context = request.limits, self._context
-        if context is not None and found.prompt_tokens >= context:
+        if context is not None and answer.prompt_tokens >= context:
             return NotGenerated(
-                f"The prompt has {found.prompt_tokens} tokens and the model's context is {context}; shorten it, or let "
-                "it be cut from the left."
+                f"The prompt has {answer.prompt_tokens} tokens and the model's context is {context}; shorten it, or "
+                "let it be cut from the left."
             )
-        if found.counted and found.n_tokens < limits.least:
-            wanted = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
-            why = " The model's context may be full: shorten the prompt." if found.finish == "length" else ""
+        if answer.counted and answer.n_tokens < limits.least:
+            expected = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
+            why = " The model's context may be full: shorten the prompt." if answer.finish == "length" else ""
             return NotGenerated(
-                f"The server at {self.spec.base_url} wrote {found.n_tokens} tokens and not {wanted}.{why}"
+                f"The server at {self.spec.base_url} wrote {answer.n_tokens} tokens and not {expected}.{why}"
             )
-        return replace(found, lists_end=found.lists_end and self.server.lists_end)
+        return replace(answer, lists_end=answer.lists_end and self.server.lists_end)
 
     def _find_server(self, kind: str | None) -> tuple[Server, Listing]:
-        server = named(kind) if kind is not None else described(self._client.api())
+        server = server_by_name(kind) if kind is not None else server_by_description(self._client.api())
         if server is not None and not server.lists_models:
             return server, Listing()
         listing = self._client.listing()
         if listing.names and self.spec.source not in listing.names:
             some = ", ".join(sorted(listing.names)[:8])
             raise BackendError(f"The server at {self.spec.base_url} has no model {self.spec.source!r}; it has {some}.")
-        return server or owned_by(set(listing.owners)), listing
-
-    def _at_once(self) -> int:
-        wanted = self._options.get("concurrency")
-        if self.server.one_at_a_time and wanted not in (None, 1):
-            raise BackendError(
-                f"The option concurrency is {wanted}; a server of kind {self.server.name} writes one text at a time, "
-                "and a seed holds only for a text that is alone. Remove the option."
-            )
-        return 1 if self.server.one_at_a_time else int(wanted or CONCURRENCY)
+        return server or server_by_owners(set(listing.owners)), listing
 
     @property
     def _context(self) -> int | None:
         return self._options.get("context") or self._listing.context
-
-    def _has_log_probabilities(self) -> bool:
-        if self._gives_any is None:
-            limits = Limits(max_new_tokens=PROBED_TOKENS)
-            if self.server.name == "openai":  # hosted models may refuse these; the client remembers it
-                self._client.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
-            found = self._client.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
-            if isinstance(found, NotGenerated):
-                raise BackendError(found.reason)
-            self._gives_any = bool(found.log_ps)
-        return self._gives_any
 
 
 class OpenAIEngine:
@@ -248,37 +263,3 @@ class OpenAIEngine:
             return self._backend.answer(request)
         except BackendError as error:
             return NotGenerated(str(error))
-
-
-def _generated(
-    answer: Answer, request: Request, cut: int, seconds: float, *, barred: int, processed: bool
-) -> Generated:
-    text, found, reason, count = answer.cut_to(request.limits)
-    if reason == "length" and answer.counted and count < request.limits.most:
-        reason = "context"
-    # Without temperature, truncation and excluded ends, the two distributions are the same.
-    plain = request.decoder.name == "ancestral" and not barred
-    return Generated(
-        text=text,
-        token_ids=(),
-        n_tokens=count,
-        log_p=found if plain or not processed else None,
-        log_q=found if plain or (processed and request.decoder.samples) else None,
-        finish_reason=reason,
-        seconds=seconds,
-        prompt_tokens=answer.prompt_tokens,
-        cut_tokens=max(cut, 0),
-    )
-
-
-def _is_processed(wanted: object) -> bool:
-    if wanted not in (RAW, PROCESSED):
-        raise BackendError(
-            f"The option logprobs is {wanted!r}. Use {RAW} (the model's own, the default) or {PROCESSED} (what the "
-            "decoder drew from: vllm serve --logprobs-mode processed_logprobs)."
-        )
-    return wanted == PROCESSED
-
-
-def _is_too_long(refused: NotGenerated) -> bool:
-    return any(words in refused.reason.lower() for words in TOO_LONG)

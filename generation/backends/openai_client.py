@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from common.numbers import whole_number
-from generation.backends import allowed
+from generation.backends import server_permissions
 from generation.backends.base import BackendError, ModelSpec, NotGenerated, ServerAway
-from generation.backends.openai_answers import Answer, read_answer, said
+from generation.backends.openai_answers import Answer, read_answer, server_message
 
 TIMEOUT, RETRIES = 120, 4
 TOO_BUSY, BROKEN = 429, 500
@@ -38,10 +38,39 @@ class Client:
     def __init__(self, spec: ModelSpec, *, timeout: int, retries: int) -> None:
         self.spec, self._timeout, self._retries = spec, timeout, retries
         self._key = ""
-        self._client = self._opened()
         self._asks_log_p = True
         self._renames_most = False
         self.fixed: frozenset[str] = frozenset()
+        try:
+            import openai
+        except ImportError:
+            raise BackendError(
+                "The library openai is not installed. Install it with: pip install -r requirements-models.txt"
+            ) from None
+        if urlsplit(spec.base_url).scheme not in ("http", "https"):
+            raise BackendError(
+                f"base_url is {spec.base_url!r}; use the server's address, such as http://127.0.0.1:8000/v1."
+            )
+        if why := server_permissions.why_not_host(spec.base_url):
+            raise BackendError(f"{why} {server_permissions.host_fix(spec.base_url)}")
+        key = "none"
+        if spec.key_variable:
+            if not server_permissions.is_key_variable(spec.key_variable):
+                raise BackendError(
+                    f"The model names a variable that may not hold a key. {server_permissions.key_fix()}"
+                )
+            self._key = key = os.environ.get(spec.key_variable, "")
+            if not key:
+                raise BackendError(
+                    f"The environment variable {spec.key_variable}, which holds the server's key, is not set for "
+                    "this process."
+                )
+        seconds = float(timeout)
+        # A redirect could bypass the list of servers that may be used.
+        http = openai.DefaultHttpxClient(base_url=spec.base_url, timeout=seconds, follow_redirects=False)
+        self._client = openai.OpenAI(
+            base_url=spec.base_url, api_key=key, timeout=seconds, max_retries=retries, http_client=http
+        )
 
     def close(self) -> None:
         self._client.close()
@@ -52,17 +81,22 @@ class Client:
 
         if why := self.why_fixed(body):
             return NotGenerated(why)
-        asked_log_p, sent = self._asks_log_p, self._accepted(body)  # calls run in several threads
+        asked_log_p = self._asks_log_p  # calls run in several threads
+        parameters = {name: value for name, value in body.items() if name not in self.fixed}
+        if self._renames_most and "max_tokens" in parameters:
+            parameters["max_completion_tokens"] = parameters.pop("max_tokens")
         try:
-            raw = self._send(prompt, sent, log_p=asked_log_p)
+            raw = self._send(prompt, parameters, log_p=asked_log_p)
         except openai.APIStatusError as error:
-            if asked_log_p and "logprobs" in said(error, self._hide):
+            if asked_log_p and "logprobs" in server_message(error, self._hide):
                 self._asks_log_p = False
                 return self.ask(prompt, body)
-            if self._learns(error, sent):
+            if self._adapts(error, parameters):
                 return self.ask(prompt, body)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
-                return NotGenerated(f"The server at {self.spec.base_url} refused it: {said(error, self._hide)}")
+                return NotGenerated(
+                    f"The server at {self.spec.base_url} refused it: {server_message(error, self._hide)}"
+                )
             raise self.plain(error) from error
         except Exception as error:
             raise self.plain(error) from error
@@ -78,18 +112,11 @@ class Client:
             "another; use ancestral."
         )
 
-    def _accepted(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The parameters as the server wants them, by what it has refused before."""
-        sent = {name: value for name, value in body.items() if name not in self.fixed}
-        if self._renames_most and "max_tokens" in sent:
-            sent["max_completion_tokens"] = sent.pop("max_tokens")
-        return sent
-
-    def _learns(self, error: Any, sent: Mapping[str, Any]) -> bool:
+    def _adapts(self, error: Any, parameters: Mapping[str, Any]) -> bool:
         """Remember a parameter that the server refuses, if it can be left out or renamed. OpenAI's newer models take
         ``max_completion_tokens`` in place of ``max_tokens``, and only the default temperature and top_p."""
         refused = str(getattr(error, "param", None) or "")
-        if error.status_code not in (400, 422) or refused not in sent:
+        if error.status_code not in (400, 422) or refused not in parameters:
             return False
         if refused == "max_tokens":
             self._renames_most = True
@@ -103,10 +130,12 @@ class Client:
         if self.spec.chat:
             messages: Any = [{"role": "user", "content": prompt}]
             # Without top_logprobs, llama-cpp-python returns none, and llama.cpp twenty per token.
-            wanted: dict[str, Any] = {"logprobs": True, "top_logprobs": 1} if log_p else {}
-            return self._client.chat.completions.create(model=self.spec.source, messages=messages, **wanted, **body)
-        wanted = {"logprobs": 1} if log_p else {}
-        return self._client.completions.create(model=self.spec.source, prompt=prompt, **wanted, **body)
+            log_p_options: dict[str, Any] = {"logprobs": True, "top_logprobs": 1} if log_p else {}
+            return self._client.chat.completions.create(
+                model=self.spec.source, messages=messages, **log_p_options, **body
+            )
+        log_p_options = {"logprobs": 1} if log_p else {}
+        return self._client.completions.create(model=self.spec.source, prompt=prompt, **log_p_options, **body)
 
     def listing(self) -> Listing:
         """What the server lists; empty if it has no list, because such a server may still answer."""
@@ -114,12 +143,12 @@ class Client:
 
         try:
             listed = self._client.models.list().data
-            mine = next((each for each in listed if str(each.id) == self.spec.source), None)
+            mine = next((model for model in listed if str(model.id) == self.spec.source), None)
             meta = getattr(mine, "meta", None)
             meta = meta if isinstance(meta, dict) else {}
             return Listing(
-                frozenset(str(each.id) for each in listed),
-                frozenset(str(getattr(each, "owned_by", "")).lower() for each in listed),
+                frozenset(str(model.id) for model in listed),
+                frozenset(str(getattr(model, "owned_by", "")).lower() for model in listed),
                 context=_size(meta.get("n_ctx")) or _size(getattr(mine, "max_model_len", None)),
                 parameters=_size(meta.get("n_params")),
                 vocabulary=_size(meta.get("n_vocab")),
@@ -146,41 +175,11 @@ class Client:
         except Exception:  # many servers have no such page, or keep it private
             return None
 
-    def _opened(self) -> Any:
-        try:
-            import openai
-        except ImportError:
-            raise BackendError(
-                "The library openai is not installed. Install it with: pip install -r requirements-models.txt"
-            ) from None
-        if urlsplit(self.spec.base_url).scheme not in ("http", "https"):
-            raise BackendError(
-                f"base_url is {self.spec.base_url!r}; use the server's address, such as http://127.0.0.1:8000/v1."
-            )
-        if why := allowed.why_not_host(self.spec.base_url):
-            raise BackendError(f"{why} {allowed.host_fix(self.spec.base_url)}")
-        key = "none"
-        if self.spec.key_variable:
-            if not allowed.is_key_variable(self.spec.key_variable):
-                raise BackendError(f"The model names a variable that may not hold a key. {allowed.key_fix()}")
-            self._key = key = os.environ.get(self.spec.key_variable, "")
-            if not key:
-                raise BackendError(
-                    f"The environment variable {self.spec.key_variable}, which holds the server's key, is not set for "
-                    "this process."
-                )
-        timeout = float(self._timeout)
-        # A redirect could bypass the list of servers that may be used.
-        http = openai.DefaultHttpxClient(base_url=self.spec.base_url, timeout=timeout, follow_redirects=False)
-        return openai.OpenAI(
-            base_url=self.spec.base_url, api_key=key, timeout=timeout, max_retries=self._retries, http_client=http
-        )
-
     def _hide(self, text: str) -> str:
         """The text without the key, which a server may repeat, also as it is written in addresses and in JSON."""
         written = {self._key, quote(self._key, safe=""), json.dumps(self._key)[1:-1]} - {""}
-        for each in written:
-            text = text.replace(each, "(the key)")
+        for secret in written:
+            text = text.replace(secret, "(the key)")
         return text
 
     def plain(self, error: Exception) -> BackendError:
@@ -198,24 +197,23 @@ class Client:
             )
         if isinstance(error, (openai.AuthenticationError, openai.PermissionDeniedError)):
             named = self.spec.key_variable or "no variable is named for it"
-            return BackendError(f"The server at {where} does not accept the key ({named}): {said(error, self._hide)}")
-        if isinstance(error, openai.NotFoundError):
             return BackendError(
-                f"The server at {where} has no model {self.spec.source!r}, or no such path: {said(error, self._hide)}"
+                f"The server at {where} does not accept the key ({named}): {server_message(error, self._hide)}"
             )
+        if isinstance(error, openai.NotFoundError):
+            why = server_message(error, self._hide)
+            return BackendError(f"The server at {where} has no model {self.spec.source!r}, or no such path: {why}")
         if isinstance(error, openai.APIStatusError):
-            pause = _pause(error.response.headers.get("retry-after", ""))
+            seconds = error.response.headers.get("retry-after", "").strip()
+            pause = float(whole_number(seconds, least=0, most=86_400) or 0)  # 0 if it is missing or a date
             how = f"and asks for a pause of {pause:.0f} s" if pause else f"{times} times"
-            message = f"The server at {where} responded with {error.status_code} {how}: {said(error, self._hide)}"
+            message = (
+                f"The server at {where} responded with {error.status_code} {how}: {server_message(error, self._hide)}"
+            )
             away = error.status_code == TOO_BUSY or error.status_code >= BROKEN
             return ServerAway(message, pause=pause) if away else BackendError(message)
         why = f"{type(error).__name__}: {self._hide(str(error))}"
         return BackendError(f"The server at {where} sent a response that cannot be read: {why}")
-
-
-def _pause(seconds: str) -> float:
-    """Seconds by the header Retry-After; 0 if it is missing or a date."""
-    return float(whole_number(seconds.strip(), least=0, most=86_400) or 0)
 
 
 def _size(value: Any) -> int | None:

@@ -16,27 +16,27 @@ from generation.backends.base import BackendError, Request
 from generation.decoding.decoders import Decoder, Limits
 
 SEEDS = 2**31
-Telling = Callable[[Request, int], dict[str, Any]]
+ExtraParameters = Callable[[Request, int], dict[str, Any]]
 
 
-def _nothing(request: Request, barred: int) -> dict[str, Any]:
+def _no_parameters(request: Request, barred: int) -> dict[str, Any]:
     return {}
 
 
 @dataclass(frozen=True)
 class Server:
     """One kind of server. ``draws``: parameters it supports. ``exact``, ``least``: whether the end of a text can be
-    excluded throughout, or for its first tokens. ``tell``: the parameters beyond the API's own, from a request and the
-    number of tokens that must not end the text. ``lists_models``: whether it lists all models it serves. ``lists_end``:
-    whether its log-probabilities may include the end of the text. ``tempers_last``: the temperature is applied after
-    truncation. ``most_temperature``: the highest that it accepts (None: any). ``one_at_a_time``: parallel requests
-    would only wait, or use each other's seeds."""
+    excluded throughout, or for its first tokens. ``extra_parameters``: the parameters beyond the API's own, from a
+    request and the number of tokens that must not end the text. ``lists_models``: whether it lists all models it
+    serves. ``lists_end``: whether its log-probabilities may include the end of the text. ``tempers_last``: the
+    temperature is applied after truncation. ``most_temperature``: the highest that it accepts (None: any).
+    ``one_at_a_time``: parallel requests would only wait, or use each other's seeds."""
 
     name: str
     draws: frozenset[str]
     exact: bool = False
     least: bool = False
-    tell: Telling = _nothing
+    extra_parameters: ExtraParameters = _no_parameters
     lists_models: bool = True
     lists_end: bool = True
     tempers_last: bool = False
@@ -45,11 +45,11 @@ class Server:
 
     def refusal(self, decoder: Decoder) -> str:
         """Why this kind of server cannot use the decoder; empty if it can."""
-        wanted = {name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None}
-        wanted |= {"beam"} if decoder.beams > 1 else set()
-        lacking = sorted(wanted - self.draws)
+        needed = {name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None}
+        needed |= {"beam"} if decoder.beams > 1 else set()
+        lacking = sorted(needed - self.draws)
         if lacking:
-            return f"A server of kind {self.name} does not support {', '.join(lacking)}. It supports {self.can}."
+            return f"A server of kind {self.name} does not support {', '.join(lacking)}. It supports {self.supported}."
         if self.most_temperature is not None and decoder.temperature > self.most_temperature:
             return f"A server of kind {self.name} accepts temperatures up to {self.most_temperature:g}."
         if self.tempers_last and decoder.temperature != 1.0 and decoder.top_p is not None:
@@ -60,7 +60,7 @@ class Server:
         return ""
 
     @property
-    def can(self) -> str:
+    def supported(self) -> str:
         return ", ".join(["greedy", "ancestral", "temperature", *sorted(self.draws)])
 
     def refusal_of_limits(self, limits: Limits) -> str:
@@ -71,14 +71,14 @@ class Server:
             return f"A server of kind {self.name} cannot write at least {limits.min_new_tokens} tokens."
         return ""
 
-    def barred(self, limits: Limits, *, whole: bool = False) -> int:
+    def barred(self, limits: Limits, *, throughout: bool = False) -> int:
         """How many of the first tokens must not end the text; all if ``whole``. n words have n tokens or more."""
-        if limits.exact is not None or whole:
+        if limits.exact is not None or throughout:
             return limits.most
-        wanted = max(limits.min_new_tokens, limits.min_words) if self.least else 0
-        return min(wanted, limits.most) if wanted > 1 else 0
+        n_barred = max(limits.min_new_tokens, limits.min_words) if self.least else 0
+        return min(n_barred, limits.most) if n_barred > 1 else 0
 
-    def body(self, request: Request, *, whole: bool = False) -> dict[str, Any]:
+    def body(self, request: Request, *, throughout: bool = False) -> dict[str, Any]:
         """The arguments of one call, without the model and the prompt."""
         decoder, limits = request.decoder, request.limits
         return {
@@ -86,41 +86,41 @@ class Server:
             "temperature": decoder.temperature if decoder.samples else 0.0,
             "top_p": decoder.top_p if decoder.top_p is not None else 1.0,
             "seed": request.seed % SEEDS,
-            "extra_body": self.tell(request, self.barred(limits, whole=whole)),
+            "extra_body": self.extra_parameters(request, self.barred(limits, throughout=throughout)),
         }
 
 
 def _vllm(request: Request, barred: int) -> dict[str, Any]:
-    told: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repetition_penalty": 1.0}
+    parameters: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repetition_penalty": 1.0}
     if barred >= request.limits.most:
-        return told | {"ignore_eos": True}
-    return told | ({"min_tokens": barred} if barred else {})
+        return parameters | {"ignore_eos": True}
+    return parameters | ({"min_tokens": barred} if barred else {})
 
 
 def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
     """llama-server applies the temperature last unless the request gives the order."""
     decoder = request.decoder
-    told: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "top_k": decoder.top_k or 0,
         "min_p": 0.0,
         "typical_p": decoder.typical if decoder.typical is not None else 1.0,
         "repeat_penalty": 1.0,
         "samplers": ["temperature", "top_k", "typ_p", "top_p"],
     }
-    return told | ({"ignore_eos": True} if barred >= request.limits.most else {})
+    return parameters | ({"ignore_eos": True} if barred >= request.limits.most else {})
 
 
 def _llama_cpp_python(request: Request, barred: int) -> dict[str, Any]:
     """llama-cpp-python silently ignores the order of samplers, typical and ignore_eos."""
-    told: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repeat_penalty": 1.0}
-    return told | ({"min_tokens": barred} if barred else {})
+    parameters: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repeat_penalty": 1.0}
+    return parameters | ({"min_tokens": barred} if barred else {})
 
 
 def _transformers(request: Request, barred: int) -> dict[str, Any]:
     """``transformers serve`` samples only if the model's settings or these enable it, and uses the model's settings for
     everything that is not given."""
     decoder = request.decoder
-    told: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "do_sample": decoder.samples,
         "num_beams": decoder.beams,
         "repetition_penalty": 1.0,
@@ -129,26 +129,26 @@ def _transformers(request: Request, barred: int) -> dict[str, Any]:
         "min_new_tokens": barred,
     }
     if decoder.samples:
-        told |= {
+        parameters |= {
             "top_k": decoder.top_k or 0,
             "typical_p": decoder.typical if decoder.typical is not None else 1.0,
             "min_p": 0.0,
         }
-    return {"generation_config": json.dumps(told)}
+    return {"generation_config": json.dumps(parameters)}
 
 
 SERVERS = {
-    each.name: each
-    for each in (
+    server.name: server
+    for server in (
         Server("openai", frozenset({"top_p"}), most_temperature=2.0),
-        Server("vllm", frozenset({"top_p", "top_k"}), exact=True, least=True, tell=_vllm),
-        Server("llama_cpp", frozenset({"top_p", "top_k", "typical"}), exact=True, tell=_llama_cpp),
+        Server("vllm", frozenset({"top_p", "top_k"}), exact=True, least=True, extra_parameters=_vllm),
+        Server("llama_cpp", frozenset({"top_p", "top_k", "typical"}), exact=True, extra_parameters=_llama_cpp),
         Server(
             "llama_cpp_python",
             frozenset({"top_p", "top_k"}),
             exact=True,
             least=True,
-            tell=_llama_cpp_python,
+            extra_parameters=_llama_cpp_python,
             lists_end=False,
             tempers_last=True,
             one_at_a_time=True,
@@ -158,7 +158,7 @@ SERVERS = {
             frozenset({"top_p", "top_k", "typical", "beam"}),
             exact=True,
             least=True,
-            tell=_transformers,
+            extra_parameters=_transformers,
             lists_models=False,
             one_at_a_time=True,
         ),
@@ -166,13 +166,13 @@ SERVERS = {
 }
 
 
-def named(name: str) -> Server:
+def server_by_name(name: str) -> Server:
     if name not in SERVERS:
         raise BackendError(f"The option server is {name!r}; use {', '.join(SERVERS)}.")
     return SERVERS[name]
 
 
-def described(api: Any) -> Server | None:
+def server_by_description(api: Any) -> Server | None:
     """The kind of server by its own description (``/openapi.json``), if that shows it."""
     if not isinstance(api, Mapping):
         return None
@@ -184,7 +184,7 @@ def described(api: Any) -> Server | None:
     return None
 
 
-def owned_by(owners: set[str]) -> Server:
+def server_by_owners(owners: set[str]) -> Server:
     """The kind of server by the owner that it reports for its models."""
     if "vllm" in owners:
         return SERVERS["vllm"]

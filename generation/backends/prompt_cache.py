@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from generation.backends.batch_rows import common_length
 from generation.backends.key_values import RowState
 
 Prompt = tuple[int, ...]
@@ -19,7 +20,7 @@ LEAST_SHARED = 8
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadPrompt:
     state: RowState
     logits: Tensor
 
@@ -29,44 +30,37 @@ class PromptCache:
 
     def __init__(self, most_tokens: int, *, beginnings: bool = False) -> None:
         self.most_tokens, self.beginnings = most_tokens, beginnings
-        self._kept: OrderedDict[Prompt, Read] = OrderedDict()
+        self._prompts: OrderedDict[Prompt, ReadPrompt] = OrderedDict()
 
-    def whole(self, prompt: Prompt) -> Read | None:
-        if prompt in self._kept:
-            self._kept.move_to_end(prompt)
-        return self._kept.get(prompt)
+    def get(self, prompt: Prompt) -> ReadPrompt | None:
+        if prompt in self._prompts:
+            self._prompts.move_to_end(prompt)
+        return self._prompts.get(prompt)
 
-    def beginning(self, prompt: Prompt) -> tuple[Read, int] | None:
+    def beginning(self, prompt: Prompt) -> tuple[ReadPrompt, int] | None:
         """The stored prompt that shares the longest beginning, and how many tokens of it, never the prompt's last."""
         if not self.beginnings:
             return None
-        longest, found = LEAST_SHARED - 1, None
-        for known in self._kept:
-            if len(known) > longest and known[:longest] == prompt[:longest]:
-                shared = _shared(known, prompt[:-1])
+        longest, closest = LEAST_SHARED - 1, None
+        for stored in self._prompts:
+            if len(stored) > longest and stored[:longest] == prompt[:longest]:
+                shared = common_length(stored, prompt[:-1])
                 if shared > longest:
-                    longest, found = shared, known
-        if found is None:
+                    longest, closest = shared, stored
+        if closest is None:
             return None
-        self._kept.move_to_end(found)
-        return self._kept[found], longest
+        self._prompts.move_to_end(closest)
+        return self._prompts[closest], longest
 
-    def keep(self, prompt: Prompt, read: Read) -> None:
+    def save(self, prompt: Prompt, read: ReadPrompt) -> None:
         if len(prompt) > self.most_tokens:
             return
         if self.beginnings:  # a story that grew replaces its earlier version
-            for known in [known for known in self._kept if len(known) < len(prompt) and known == prompt[: len(known)]]:
-                del self._kept[known]
-        self._kept[prompt] = read
-        while sum(map(len, self._kept)) > self.most_tokens:
-            self._kept.popitem(last=False)
+            for earlier in [stored for stored in self._prompts if stored == prompt[: len(stored)] and stored != prompt]:
+                del self._prompts[earlier]
+        self._prompts[prompt] = read
+        while sum(map(len, self._prompts)) > self.most_tokens:
+            self._prompts.popitem(last=False)
 
     def clear(self) -> None:
-        self._kept.clear()
-
-
-def _shared(first: Prompt, second: Prompt) -> int:
-    for number, (one, other) in enumerate(zip(first, second, strict=False)):
-        if one != other:
-            return number
-    return min(len(first), len(second))
+        self._prompts.clear()

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from generation.backends.base import BackendError
-from generation.backends.rows import Row
+from generation.backends.batch_rows import Row
 
 # What a sort begins with; it grows eightfold until the mass is reached.
 FIRST_SORTED = 256
@@ -31,9 +31,9 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
     gives them; ``ends``: the tokens that end a text."""
     by_kind: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
-        by_kind[_kind(row)].append(number)
+        by_kind[_decoder_kind(row)].append(number)
     at_once = CPU_ROWS_AT_ONCE if logits.device.type == "cpu" else 256
-    found = torch.empty(3, len(rows), dtype=torch.float64)
+    by_row = torch.empty(3, len(rows), dtype=torch.float64)
     pending = []
     for kind, numbers in by_kind.items():
         for first in range(0, len(numbers), at_once):
@@ -41,9 +41,9 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
             picked = logits if len(part) == len(rows) else logits.index_select(0, torch.tensor(part).to(logits.device))
             pending.append((part, _draw(picked, [rows[number] for number in part], kind, ends)))
     for part, drawn in pending:
-        found[:, part] = drawn.to("cpu")
-    refuse_nan(found[1])
-    tokens, log_p, log_q = found.tolist()
+        by_row[:, part] = drawn.to("cpu")
+    refuse_nan(by_row[1])
+    tokens, log_p, log_q = by_row.tolist()
     return [
         (int(token), p, q if row.request.decoder.samples else None)
         for row, token, p, q in zip(rows, tokens, log_p, log_q, strict=True)
@@ -59,7 +59,7 @@ def refuse_nan(log_p: Tensor) -> None:
         )
 
 
-def _kind(row: Row) -> str:
+def _decoder_kind(row: Row) -> str:
     decoder = row.request.decoder
     if not decoder.samples:
         return "greedy"
@@ -78,8 +78,8 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     barred = [number for number, row in enumerate(rows) if row.end_barred]
     if barred and len(ends):
         scores = raw.clone()
-        at = torch.tensor(barred, device=scores.device)
-        scores[at[:, None], ends[None, :]] = -torch.inf
+        index = torch.tensor(barred, device=scores.device)
+        scores[index[:, None], ends[None, :]] = -torch.inf
     if kind == "greedy":
         tokens = scores.argmax(-1)
         log_p = raw.gather(-1, tokens[:, None])[:, 0] - _log_sum(raw, raw.softmax(-1))
@@ -92,9 +92,9 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     if kind != "all":
         weights = _truncated(weights, sums, scores, rows, kind)
     tokens, total = _inverse(weights, _numbers([row.uniform for row in rows], scores, torch.float64))
-    at = tokens[:, None]
-    log_p = raw.gather(-1, at)[:, 0] - log_sum
-    log_q = weights.gather(-1, at)[:, 0].double().log() - total.log()
+    index = tokens[:, None]
+    log_p = raw.gather(-1, index)[:, 0] - log_sum
+    log_q = weights.gather(-1, index)[:, 0].double().log() - total.log()
     return torch.stack([tokens.double(), log_p.double(), log_q])
 
 
@@ -135,16 +135,16 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
     """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed weights
     reach the mass. Only rows that have not reached it yet are sorted further."""
     size = order.shape[-1]
-    found = torch.empty_like(masses, dtype=order.dtype)
+    reached = torch.empty_like(masses, dtype=order.dtype)
     left = torch.arange(len(order), device=order.device)
     count = min(FIRST_SORTED, size)
     while True:
-        values, at = order.topk(count, -1, largest=largest, sorted=True)
-        summed = weights.gather(-1, at).cumsum(-1, dtype=torch.float64)
-        found[left] = values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=count - 1))
+        values, tokens = order.topk(count, -1, largest=largest, sorted=True)
+        summed = weights.gather(-1, tokens).cumsum(-1, dtype=torch.float64)
+        reached[left] = values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=count - 1))
         short = (summed[:, -1] < masses[:, 0]).nonzero()[:, 0]
         if count == size or not len(short):
-            return found
+            return reached
         order, weights, masses, left = order[short], weights[short], masses[short], left[short]
         count = min(8 * count, size)
 
@@ -164,8 +164,8 @@ def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
     block = torch.searchsorted(before, aim, right=True).clamp_(max=blocks.shape[1] - 1)
     inside = blocks.gather(1, block[:, :, None].expand(-1, -1, BLOCK))[:, 0].double().cumsum(-1)
     started = torch.where(block > 0, before.gather(-1, (block - 1).clamp(min=0)), torch.zeros_like(aim))
-    place = torch.searchsorted(inside, _below((aim - started)[:, 0], inside[:, -1])[:, None], right=True)
-    return (block * BLOCK + place)[:, 0].clamp_(max=size - 1), total
+    position = torch.searchsorted(inside, _below((aim - started)[:, 0], inside[:, -1])[:, None], right=True)
+    return (block * BLOCK + position)[:, 0].clamp_(max=size - 1), total
 
 
 def _below(aim: Tensor, total: Tensor) -> Tensor:

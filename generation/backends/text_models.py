@@ -36,18 +36,20 @@ class _Loaded:
         transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         spec = ModelSpec("transformers", source, device=device)
         self.source, self.device = source, device_of(spec)
-        where = str(Path(source).expanduser()) if Path(source).expanduser().exists() else source
+        location = str(Path(source).expanduser()) if Path(source).expanduser().exists() else source
         with alone(), plainly(spec):
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
-            model = kind.from_pretrained(where, dtype=torch.float32, trust_remote_code=False)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(location, trust_remote_code=False)
+            model = kind.from_pretrained(location, dtype=torch.float32, trust_remote_code=False)
             self.model: Any = model.to(self.device).eval()
-        own = getattr(self.model.config, "max_position_embeddings", None) or LONGEST
-        self._longest = min(LONGEST, own - 2)  # RoBERTa counts two positions more than it has
+        positions = getattr(self.model.config, "max_position_embeddings", None) or LONGEST
+        self._longest = min(LONGEST, positions - 2)  # RoBERTa counts two positions more than it has
 
     def encode(self, *texts: list[str]) -> Any:
-        columns = [[text or " " for text in each] for each in texts]  # some tokenizers make no token from an empty text
-        given = {"padding": True, "truncation": True, "max_length": self._longest, "return_tensors": "pt"}
-        return self.tokenizer(*columns, **given).to(self.device)
+        columns = [
+            [text or " " for text in column] for column in texts
+        ]  # some tokenizers make no token from an empty text
+        options = {"padding": True, "truncation": True, "max_length": self._longest, "return_tensors": "pt"}
+        return self.tokenizer(*columns, **options).to(self.device)
 
 
 class InferenceModel:
@@ -56,26 +58,26 @@ class InferenceModel:
 
     def __init__(self, source: str, *, device: str = "auto") -> None:
         self._loaded = _Loaded(AutoModelForSequenceClassification, source, device)
-        labels = {int(at): str(name).lower() for at, name in self._loaded.model.config.id2label.items()}
+        labels = {int(number): str(name).lower() for number, name in self._loaded.model.config.id2label.items()}
         if sorted(labels.values()) != sorted(CLASSES):
             raise BackendError(
                 f"{source} tells {', '.join(labels.values())} apart. An NLI metric needs a model with the labels "
                 f"{', '.join(CLASSES)}."
             )
-        self._labels = [labels[at] for at in range(len(labels))]
-        self._known: dict[Pair, tuple[str, float]] = {}
+        self._labels = [labels[number] for number in range(len(labels))]
+        self._classified: dict[Pair, tuple[str, float]] = {}
 
     def classify(self, pairs: Sequence[Pair]) -> list[tuple[str, float]]:
         """The likeliest class of each pair (premise, hypothesis) and its probability."""
-        new = sorted(set(pairs) - self._known.keys(), key=lambda pair: len(pair[0]) + len(pair[1]))
+        new = sorted(set(pairs) - self._classified.keys(), key=lambda pair: len(pair[0]) + len(pair[1]))
         for first in range(0, len(new), BATCH):
             part = new[first : first + BATCH]
             with torch.inference_mode():
-                given = self._loaded.encode([premise for premise, _ in part], [text for _, text in part])
-                found = self._loaded.model(**given).logits.float().softmax(-1).max(-1)
-            classes = [self._labels[at] for at in found.indices.tolist()]
-            self._known |= dict(zip(part, zip(classes, found.values.tolist(), strict=True), strict=True))
-        return [self._known[pair] for pair in pairs]
+                inputs = self._loaded.encode([premise for premise, _ in part], [text for _, text in part])
+                likeliest = self._loaded.model(**inputs).logits.float().softmax(-1).max(-1)
+            classes = [self._labels[number] for number in likeliest.indices.tolist()]
+            self._classified |= dict(zip(part, zip(classes, likeliest.values.tolist(), strict=True), strict=True))
+        return [self._classified[pair] for pair in pairs]
 
 
 class SentenceEmbedder:
@@ -84,21 +86,21 @@ class SentenceEmbedder:
     def __init__(self, source: str, *, device: str = "auto") -> None:
         self._loaded = _Loaded(AutoModel, source, device)
         self._pooling = _pooling_of(source)
-        self._known: dict[str, Tensor] = {}
+        self._embedded: dict[str, Tensor] = {}
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """One row of length 1 for each text, on the CPU."""
-        new = sorted(set(texts) - self._known.keys(), key=len)
+        new = sorted(set(texts) - self._embedded.keys(), key=len)
         for first in range(0, len(new), BATCH):
             part = new[first : first + BATCH]
             with torch.inference_mode():
-                given = self._loaded.encode(part)
-                tokens = self._loaded.model(**given).last_hidden_state.float()
-                mask = given["attention_mask"][:, :, None]
+                inputs = self._loaded.encode(part)
+                tokens = self._loaded.model(**inputs).last_hidden_state.float()
+                mask = inputs["attention_mask"][:, :, None]
                 pooled = tokens[:, 0] if self._pooling == "cls" else (tokens * mask).sum(1) / mask.sum(1).clamp_(min=1)
-                found = torch.nn.functional.normalize(pooled, dim=-1).cpu()
-            self._known |= dict(zip(part, found, strict=True))
-        return torch.stack([self._known[text] for text in texts])
+                embedded = torch.nn.functional.normalize(pooled, dim=-1).cpu()
+            self._embedded |= dict(zip(part, embedded, strict=True))
+        return torch.stack([self._embedded[text] for text in texts])
 
     def diversity(self, responses: Sequence[str]) -> float:
         """Minus the mean cosine of the unordered pairs (Tevet & Berant 2021)."""
@@ -115,32 +117,32 @@ class TokenMatcher:
 
     def __init__(self, source: str, *, device: str = "auto") -> None:
         self._loaded = _Loaded(AutoModel, source, device)
-        self._tokens = cache(self._embed)
+        self._tokens = cache(self._embed_tokens)
 
     def f1(self, text: str, reference: str) -> float:
         """The harmonic mean of precision (tokens of the text) and recall (those of the reference); 0 for an empty
         text."""
-        (mine, counts), (theirs, others_count) = self._tokens(text), self._tokens(reference)
+        (text_tokens, counts), (reference_tokens, others_count) = self._tokens(text), self._tokens(reference)
         if not text.strip() or not reference.strip() or not counts.any() or not others_count.any():
             return 0.0
-        cosines = mine @ theirs.T
+        cosines = text_tokens @ reference_tokens.T
         precision = float(cosines.amax(1)[counts].mean())
         recall = float(cosines.amax(0)[others_count].mean())
         return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
 
-    def _embed(self, text: str) -> tuple[Tensor, Tensor]:
+    def _embed_tokens(self, text: str) -> tuple[Tensor, Tensor]:
         """A row of length 1 for each token, and which tokens count."""
-        given = self._loaded.encode([text])
+        inputs = self._loaded.encode([text])
         with torch.inference_mode():
-            states = self._loaded.model(**given).last_hidden_state[0].float().cpu()
+            states = self._loaded.model(**inputs).last_hidden_state[0].float().cpu()
         special = set(self._loaded.tokenizer.all_special_ids)
-        counts = torch.tensor([token not in special for token in given["input_ids"][0].tolist()])
+        counts = torch.tensor([token not in special for token in inputs["input_ids"][0].tolist()])
         return torch.nn.functional.normalize(states, dim=-1), counts
 
 
 def _pooling_of(source: str) -> str:
     """How a sentence-transformers model makes one vector from many; the mean if it does not define this."""
-    parts = [str(each["type"]).rpartition(".")[2] for each in _json(source, "modules.json") or ()]
+    parts = [str(module["type"]).rpartition(".")[2] for module in _json(source, "modules.json") or ()]
     if unknown := [part for part in parts if part not in PARTS]:
         raise BackendError(f"{source} has a part {unknown[0]}, which is not supported. Use a model without it.")
     config = _json(source, "1_Pooling/config.json") or {}
@@ -154,7 +156,7 @@ def _pooling_of(source: str) -> str:
 
 
 def _json(source: str, name: str) -> Any:
-    found = cached_file(
+    path = cached_file(
         source, name, _raise_exceptions_for_missing_entries=False, _raise_exceptions_for_connection_errors=False
     )
-    return json.loads(Path(found).read_text("utf-8")) if found else None
+    return json.loads(Path(path).read_text("utf-8")) if path else None

@@ -15,13 +15,12 @@ import torch
 
 from generation.backends import attention
 from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
-from generation.backends.engine import Pace, TorchEngine
+from generation.backends.batch_rows import refused
 from generation.backends.loading import load
 from generation.backends.memory import PASSES, Room, release, token_bytes
-from generation.backends.options import checked_options
-from generation.backends.origin import origin_of
+from generation.backends.model_origin import origin_of
 from generation.backends.prompt_cache import PromptCache
-from generation.backends.rows import refused
+from generation.backends.torch_engine import Pace, TorchEngine
 from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "max_batch_tokens", "prefill_tokens", "kept_prompt_tokens", "threads", "context")
@@ -41,7 +40,7 @@ class TransformersBackend:
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
-        self._options = checked_options(spec, OPTIONS)
+        self._options = spec.checked_options(OPTIONS)
         if "threads" in self._options:
             torch.set_num_threads(self._options["threads"])
         loaded = load(spec)
@@ -62,8 +61,8 @@ class TransformersBackend:
         tensors = _distinct([*self.model.parameters(), *self.model.buffers()])
         weights = _distinct([*self.model.parameters(), *(b for n, b in self.model.named_buffers() if "weight" in n)])
         return Facts(
-            parameters=sum(each.numel() for each in weights),
-            memory_bytes=sum(each.numel() * each.element_size() for each in tensors),
+            parameters=sum(tensor.numel() for tensor in weights),
+            memory_bytes=sum(tensor.numel() * tensor.element_size() for tensor in tensors),
             context_length=self.vocabulary.context_length,
             vocabulary=self.vocabulary.size,
             dtype=self._dtype,
@@ -87,7 +86,13 @@ class TransformersBackend:
         batch = self._options.get("batch", BATCH[self._device.type])
         pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
         engine = self._engine(pace, PromptCache(self._prefill_tokens))
-        engine.add([replace(requests[number], key=number) for number in self._in_order(requests)])
+
+        def position(number: int) -> tuple[Any, ...]:
+            request = requests[number]
+            return -len(request.prompt), request.prompt, -request.limits.most
+
+        order = sorted(range(len(requests)), key=position)
+        engine.add([replace(requests[number], key=number) for number in order])
         outcomes: dict[int, Outcome] = {}
         while len(outcomes) < len(requests):
             for number, outcome in engine.step():
@@ -97,8 +102,8 @@ class TransformersBackend:
         return [outcomes[number] for number in range(len(requests))]
 
     def open_engine(self, *, most_active: int) -> TorchEngine:
-        kept = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8)))
-        return self._engine(Pace(most_active, self._prefill_tokens), PromptCache(kept, beginnings=True))
+        prompt_tokens = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8)))
+        return self._engine(Pace(most_active, self._prefill_tokens), PromptCache(prompt_tokens, beginnings=True))
 
     def close(self) -> None:
         self.model = None
@@ -113,25 +118,24 @@ class TransformersBackend:
             raise BackendError(f"{self.spec.source} was closed.")
         return TorchEngine(self.model, self.vocabulary, room=self._room, pace=pace, prompts=prompts)
 
-    def _in_order(self, requests: Sequence[Request]) -> list[int]:
-        def length(number: int) -> tuple[Any, ...]:
-            request = requests[number]
-            return -len(request.prompt), request.prompt, -request.limits.most
-
-        return sorted(range(len(requests)), key=length)
-
 
 class Tokens:
-    """The model's tokenizer as a ``rows.Vocabulary``."""
+    """The model's tokenizer as a ``batch_rows.Vocabulary``."""
 
     def __init__(self, tokenizer: Any, model: Any, *, chat: bool, context: int | None = None) -> None:
         self._tokenizer = tokenizer
         text = model.config.get_text_config()
-        own = getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or UNKNOWN_CONTEXT
-        self.context_length: int = min(own, context or own)
+        trained = (
+            getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or UNKNOWN_CONTEXT
+        )
+        self.context_length: int = min(trained, context or trained)
         self.size: int = text.vocab_size
-        self.ends = self._find_ends(model)
-        self.head, self.tail = self._around_a_chat() if chat else (self._before_a_text(), ())
+        special = tokenizer.get_added_vocab()
+        ends = {special[name] for name in ENDS if name in special}
+        for ids in (tokenizer.eos_token_id, model.config.eos_token_id, model.generation_config.eos_token_id):
+            ends.update(ids if isinstance(ids, (list, tuple)) else [] if ids is None else [ids])
+        self.ends = frozenset(token for token in ends if 0 <= token < self.size)
+        self.head, self.tail = self._chat_head_and_tail() if chat else (self._head(), ())
         # Some tokenizers drop the space before the first word. For them, the token before it is decoded, too.
         words = self.encode("a b")
         self._drops_space = bool(words) and not tokenizer.decode(words[-1:]).startswith(" ")
@@ -150,32 +154,24 @@ class Tokens:
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
-    def _find_ends(self, model: Any) -> frozenset[int]:
-        found: set[int] = set()
-        for given in (self._tokenizer.eos_token_id, model.config.eos_token_id, model.generation_config.eos_token_id):
-            found.update(given if isinstance(given, (list, tuple)) else [] if given is None else [given])
-        special = self._tokenizer.get_added_vocab()
-        found.update(special[name] for name in ENDS if name in special)
-        return frozenset(token for token in found if 0 <= token < self.size)
-
-    def _before_a_text(self) -> tuple[int, ...]:
+    def _head(self) -> tuple[int, ...]:
         """What the tokenizer adds before a text, such as a beginning-of-text token."""
-        bare, whole = self.encode("a"), self._tokenizer("a").input_ids
-        for start in range(len(whole) - len(bare) + 1):
-            if whole[start : start + len(bare)] == bare:
-                return tuple(whole[:start])
+        bare, with_special = self.encode("a"), self._tokenizer("a").input_ids
+        for start in range(len(with_special) - len(bare) + 1):
+            if with_special[start : start + len(bare)] == bare:
+                return tuple(with_special[:start])
         return ()
 
-    def _around_a_chat(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _chat_head_and_tail(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         if not self._tokenizer.chat_template:
             raise BackendError("The model has no chat template; register it without chat.")
         message = [{"role": "user", "content": SENTINEL}]
         written = self._tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-        before, found, after = written.partition(SENTINEL)
-        if not found:
+        before, sentinel, after = written.partition(SENTINEL)
+        if not sentinel:
             raise BackendError("The model's chat template does not show what the user said; register it without chat.")
         return tuple(self.encode(before)), tuple(self.encode(after))
 
 
 def _distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    return list({each.data_ptr(): each for each in tensors}.values())
+    return list({tensor.data_ptr(): tensor for tensor in tensors}.values())

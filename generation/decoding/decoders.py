@@ -42,7 +42,29 @@ class Decoder:
         for name in ("top_p", "typical"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _six_digits(getattr(self, name)))
-        _check(self)
+        truncations = [name for name in ("top_k", "top_p", "typical") if getattr(self, name) is not None]
+        if len(truncations) > 1:
+            raise DecoderError(
+                f"{' and '.join(truncations)} together: a decoder takes one of top_k, top_p and typical."
+            )
+        alone = self.greedy or self.beams != 1
+        if alone and (truncations or self.temperature != 1.0 or (self.greedy and self.beams != 1)):
+            raise DecoderError(
+                "greedy and beam draw nothing at random, so they take no temperature, top_k, top_p or typical."
+            )
+        if not LEAST_TEMPERATURE <= self.temperature <= MOST_TEMPERATURE:
+            raise DecoderError(
+                f"temperature is {_text(self.temperature)}; use {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:g}. "
+                "For temperature 0, use greedy."
+            )
+        if self.top_k is not None and (not _is_whole(self.top_k) or not 1 <= self.top_k <= MOST_SAMPLED_K):
+            raise DecoderError(f"top_k is {self.top_k!r}; use a whole number from 1 to {MOST_SAMPLED_K}.")
+        for name in ("top_p", "typical"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= 1:
+                raise DecoderError(f"{name} is {_text(value)}; use a number above 0 and at most 1.")
+        if not _is_whole(self.beams) or not 1 <= self.beams <= MOST_BEAMS:
+            raise DecoderError(f"beam is {self.beams!r}; use a whole number from 2 to {MOST_BEAMS}.")
 
     @property
     def samples(self) -> bool:
@@ -90,7 +112,7 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("max_new_tokens", "min_new_tokens", "exact", "min_words"):
             value, least = getattr(self, name), 0 if name in ("min_words", "min_new_tokens") else 1
-            if value is not None and (not _whole(value) or not least <= value <= 100_000):
+            if value is not None and (not _is_whole(value) or not least <= value <= 100_000):
                 raise DecoderError(f"{name} is {value!r}; use a whole number from {least} to 100000.")
         if self.stop not in ("", "sentence"):
             raise DecoderError(f"stop is {self.stop!r}; use 'sentence' or nothing.")
@@ -161,34 +183,30 @@ def expand_decoders(entries: Sequence[Any]) -> list[Decoder]:
         raise DecoderError("decoders takes a list with at least one decoder, such as [greedy, top_p=0.9].")
     for number, entry in enumerate(entries, start=1):
         try:
-            decoders.update(dict.fromkeys(_expand(entry)))
+            if isinstance(entry, str):
+                decoders[parse_decoder(entry)] = None
+                continue
+            if not isinstance(entry, Mapping) or not entry:
+                raise DecoderError(f"{entry!r} is neither a decoder's name nor a sweep.")
+            swept = [key for key, value in entry.items() if isinstance(value, Mapping)]
+            if len(swept) != 1:
+                raise DecoderError("a sweep gives from, to and steps for exactly one parameter.")
+            fixed = [f"{key}={value}" for key, value in entry.items() if key != swept[0]]
+            for value in _sweep(swept[0], entry[swept[0]]):
+                decoders[parse_decoder(",".join([*fixed, f"{swept[0]}={_text(value)}"]))] = None
         except DecoderError as error:
             raise DecoderError(f"decoders, entry {number}: {error}") from None
     return list(decoders)
 
 
-def _expand(entry: Any) -> list[Decoder]:
-    if isinstance(entry, str):
-        return [parse_decoder(entry)]
-    if not isinstance(entry, Mapping) or not entry:
-        raise DecoderError(f"{entry!r} is neither a decoder's name nor a sweep.")
-    swept = [key for key, value in entry.items() if isinstance(value, Mapping)]
-    if len(swept) != 1:
-        raise DecoderError("a sweep gives from, to and steps for exactly one parameter.")
-    rest = [f"{key}={value}" for key, value in entry.items() if key != swept[0]]
-    return [
-        parse_decoder(",".join([*rest, f"{swept[0]}={_text(value)}"])) for value in _sweep(swept[0], entry[swept[0]])
-    ]
-
-
-def _sweep(parameter: str, given: Mapping[str, Any]) -> list[float]:
-    unknown = set(given) - {"from", "to", "steps", "scale"}
-    if unknown or not {"from", "to", "steps"} <= set(given):
-        raise DecoderError(f"the sweep of {parameter} takes from, to, steps and scale, not {sorted(map(str, given))}.")
-    low, high, steps, scale = given["from"], given["to"], given["steps"], given.get("scale", "linear")
-    if not _finite(low) or not _finite(high):
+def _sweep(parameter: str, sweep: Mapping[str, Any]) -> list[float]:
+    unknown = set(sweep) - {"from", "to", "steps", "scale"}
+    if unknown or not {"from", "to", "steps"} <= set(sweep):
+        raise DecoderError(f"the sweep of {parameter} takes from, to, steps and scale, not {sorted(map(str, sweep))}.")
+    low, high, steps, scale = sweep["from"], sweep["to"], sweep["steps"], sweep.get("scale", "linear")
+    if not _is_finite(low) or not _is_finite(high):
         raise DecoderError(f"the sweep of {parameter} goes from {low!r} to {high!r}; both take a number.")
-    if not _whole(steps) or not 2 <= steps <= MOST_SWEEP_STEPS:
+    if not _is_whole(steps) or not 2 <= steps <= MOST_SWEEP_STEPS:
         raise DecoderError(f"steps is {steps!r}; a sweep takes 2 to {MOST_SWEEP_STEPS} steps.")
     if scale not in ("linear", "log"):
         raise DecoderError(f"scale is {scale!r}; use linear or log.")
@@ -203,30 +221,6 @@ def _sweep(parameter: str, given: Mapping[str, Any]) -> list[float]:
         values = [low + share * (high - low) for share in shares]
     values[0], values[-1] = low, high
     return [round(value) for value in values] if parameter in ("top_k", "beam", "beams") else values
-
-
-def _check(decoder: Decoder) -> None:
-    truncations = [name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None]
-    if len(truncations) > 1:
-        raise DecoderError(f"{' and '.join(truncations)} together: a decoder takes one of top_k, top_p and typical.")
-    alone = decoder.greedy or decoder.beams != 1
-    if alone and (truncations or decoder.temperature != 1.0 or (decoder.greedy and decoder.beams != 1)):
-        raise DecoderError(
-            "greedy and beam draw nothing at random, so they take no temperature, top_k, top_p or typical."
-        )
-    if not LEAST_TEMPERATURE <= decoder.temperature <= MOST_TEMPERATURE:
-        raise DecoderError(
-            f"temperature is {_text(decoder.temperature)}; use {LEAST_TEMPERATURE} to {MOST_TEMPERATURE:g}. "
-            "For temperature 0, use greedy."
-        )
-    if decoder.top_k is not None and (not _whole(decoder.top_k) or not 1 <= decoder.top_k <= MOST_SAMPLED_K):
-        raise DecoderError(f"top_k is {decoder.top_k!r}; use a whole number from 1 to {MOST_SAMPLED_K}.")
-    for name in ("top_p", "typical"):
-        value = getattr(decoder, name)
-        if value is not None and not 0 < value <= 1:
-            raise DecoderError(f"{name} is {_text(value)}; use a number above 0 and at most 1.")
-    if not _whole(decoder.beams) or not 1 <= decoder.beams <= MOST_BEAMS:
-        raise DecoderError(f"beam is {decoder.beams!r}; use a whole number from 2 to {MOST_BEAMS}.")
 
 
 def _number(field: str, text: str) -> float | int:
@@ -246,12 +240,12 @@ def _number(field: str, text: str) -> float | int:
 
 
 def _six_digits(value: Any) -> float:
-    if not _finite(value):
+    if not _is_finite(value):
         raise DecoderError(f"{value!r} is not a finite number.")
     return float(f"{value:.6g}")
 
 
-def _finite(value: Any) -> bool:
+def _is_finite(value: Any) -> bool:
     """Whether this is a number that a float can hold."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300
 
@@ -260,5 +254,5 @@ def _text(value: float | int) -> str:
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def _whole(value: Any) -> bool:
+def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

@@ -50,8 +50,8 @@ _STORY_CHAT = "Write the one sentence that ends this story. Answer with that sen
 _REPLY_CHAT = "Write a reply to this comment in one sentence. Answer with that sentence alone.\n\n{context}"
 
 BUILT_IN: dict[str, BuiltIn] = {
-    each.name: each
-    for each in (
+    built_in.name: built_in
+    for built_in in (
         BuiltIn("story", "the ending of a story", "{context}", _SENTENCE),
         BuiltIn("reply", "a reply to a comment", "Comment: {context}\nReply:", _SENTENCE, _REPLIES),
         BuiltIn("prompt_completion", "a sentence that begins with given words", "{context}", _SENTENCE),
@@ -99,9 +99,9 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
     return _PART.sub(lambda match: braces.get(match[0]) or str(fields[match[1].strip()]), template)
 
 
-def unknown_fields(missing: list[str], there: Mapping[str, Any]) -> str:
+def unknown_fields(missing: list[str], fields: Mapping[str, Any]) -> str:
     names = ", ".join(f"{{{name}}}" for name in missing)
-    have = ", ".join(f"{{{name}}}" for name in there) or "none"
+    have = ", ".join(f"{{{name}}}" for name in fields) or "none"
     return f"The template uses {names}, which the context does not have; its fields: {have}."
 
 
@@ -123,5 +123,5 @@ def longest_prompt(template: str, fields: Mapping[str, str], priming: str = "") 
 
 def first_words(text: str, count: int) -> str:
     """The text up to the end of its ``count``-th word, unchanged. White space separates words."""
-    found = re.match(rf"\s*(?:\S+\s+){{0,{count - 1}}}\S+", text)
-    return found[0] if found else text
+    match = re.match(rf"\s*(?:\S+\s+){{0,{count - 1}}}\S+", text)
+    return match[0] if match else text

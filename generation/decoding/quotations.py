@@ -48,18 +48,19 @@ class Unpartnered(NamedTuple):
 def unpartnered(text: str) -> Unpartnered:
     """What the quotations of a text lack."""
     opened, stray = "", ""
-    for at, mark in enumerate(text):
+    for position, mark in enumerate(text):
         if mark not in _QUOTES:
             continue
-        previous, following = text[max(0, at - 1) : at], text[at + 1 : at + 2]
-        if mark in _SINGLE and (following.isalnum() or previous.isspace() or not previous) and not _opens(text, at):
+        previous, following = text[max(0, position - 1) : position], text[position + 1 : position + 2]
+        opens = _opens(text, position)
+        if mark in _SINGLE and (following.isalnum() or previous.isspace() or not previous) and not opens:
             continue  # an apostrophe inside a word, or at its beginning
         closable = [number for number, opening in enumerate(opened) if mark in _CLOSED_BY[opening]]
-        if closable and not (mark in "\"'" and _opens(text, at)):
+        if closable and not (mark in "\"'" and opens):
             opened = opened[: closable[-1]]
-        elif _opens(text, at) and mark not in opened:
+        elif opens and mark not in opened:
             opened += mark
-        elif not (mark in _SINGLE or _ELISION.match(text, at) or (mark == '"' and previous.isdigit())):
+        elif not (mark in _SINGLE or _ELISION.match(text, position) or (mark == '"' and previous.isdigit())):
             stray += mark  # neither an apostrophe nor inches
     return Unpartnered(opened, stray)
 
@@ -83,10 +84,10 @@ def with_closed_quotation(text: str, *, before: str = "") -> str:
     return text + space + missing
 
 
-def _opens(text: str, at: int) -> bool:
+def _opens(text: str, position: int) -> bool:
     """Whether the mark at this place can begin a quotation."""
-    mark, previous, following = text[at], text[max(0, at - 1) : at], text[at + 1 : at + 2]
-    if mark not in _CLOSED_BY or (mark in "'‘" and _ELISION.match(text, at)):
+    mark, previous, following = text[position], text[max(0, position - 1) : position], text[position + 1 : position + 2]
+    if mark not in _CLOSED_BY or (mark in "'‘" and _ELISION.match(text, position)):
         return False
     begins = not previous or previous.isspace() or previous in _BRACKETS_AND_DASHES
     if mark in "»›”":  # these close a quotation more often

@@ -6,7 +6,6 @@ Rules instead of a model: they run on every token of every live suggestion, and 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from common.text_length import count_words
 
@@ -21,101 +20,20 @@ _WORD = re.compile(r"[^\s(\[\"'“‘«]*$")
 # Written with a full stop, and hardly ever the last word of a sentence.
 _TITLES = frozenset(
     [
-        "mr",
-        "mrs",
-        "ms",
-        "mx",
-        "dr",
-        "prof",
-        "rev",
-        "hon",
-        "st",
-        "sr",
-        "jr",
-        "gen",
-        "col",
-        "capt",
-        "cpt",
-        "lt",
-        "sgt",
-        "maj",
-        "cmdr",
-        "adm",
-        "gov",
-        "sen",
-        "rep",
-        "pres",
-        "messrs",
-        "mme",
-        "mlle",
-        "vs",
-        "viz",
-        "cf",
-        "al",
-        "approx",
-        "fig",
-        "figs",
-        "eq",
-        "eqs",
-        "sec",
-        "ch",
-        "vol",
-        "nos",
-        "pp",
-        "ed",
-        "eds",
-        "dept",
-        "univ",
-        "e.g",
+        "mr", "mrs", "ms", "mx", "dr", "prof", "rev", "hon", "st", "sr", "jr", "gen", "col", "capt", "cpt", "lt",
+        "sgt", "maj", "cmdr", "adm", "gov", "sen", "rep", "pres", "messrs", "mme", "mlle", "vs", "viz", "cf", "al",
+        "approx", "fig", "figs", "eq", "eqs", "sec", "ch", "vol", "nos", "pp", "ed", "eds", "dept", "univ", "e.g",
         "i.e",
     ]
-)
+)  # fmt: skip
 # Also written with a full stop, but these can end a sentence: they do if a capital letter follows.
 _SHORT = frozenset(
     [
-        "etc",
-        "inc",
-        "ltd",
-        "co",
-        "corp",
-        "bros",
-        "est",
-        "no",
-        "jan",
-        "feb",
-        "mar",
-        "apr",
-        "jun",
-        "jul",
-        "aug",
-        "sep",
-        "sept",
-        "oct",
-        "nov",
-        "dec",
-        "mon",
-        "tue",
-        "tues",
-        "wed",
-        "thu",
-        "thur",
-        "thurs",
-        "fri",
-        "sat",
-        "sun",
-        "ave",
-        "blvd",
-        "rd",
-        "hwy",
-        "mt",
-        "ft",
-        "a.m",
-        "p.m",
-        "u.s",
-        "u.k",
-        "u.n",
+        "etc", "inc", "ltd", "co", "corp", "bros", "est", "no", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
+        "sep", "sept", "oct", "nov", "dec", "mon", "tue", "tues", "wed", "thu", "thur", "thurs", "fri", "sat", "sun",
+        "ave", "blvd", "rd", "hwy", "mt", "ft", "a.m", "p.m", "u.s", "u.k", "u.n",
     ]
-)
+)  # fmt: skip
 # A text echoes its prompt if it begins with at least this many of the prompt's last words.
 LEAST_ECHO_WORDS = 4
 
@@ -131,16 +49,17 @@ def first_sentence_end(text: str, *, min_words: int = 0, complete: bool = True) 
     abbreviation before a small letter; and a mark after which the sentence continues with a small letter (“Stop!” she
     said; well… maybe).
     """
-    for end in _ends(text, complete=complete):
-        if count_words(text[:end]) >= min_words:
-            return end
-    return None
+    line_breaks = [match.start(1) for match in _BLANK_LINE.finditer(text)]
+    marks = [match.end() for match in _END.finditer(text) if _is_end(text, match, complete=complete)]
+    # A break just after a mark is the same end as the mark; the end at the mark comes first.
+    ends = sorted({*marks, *(len(text[:line_break].rstrip()) for line_break in line_breaks)})
+    return next((end for end in ends if count_words(text[:end]) >= min_words), None)
 
 
 def ends_sentence(text: str) -> bool:
     """Whether the text ends where a sentence ends. An empty text does not."""
-    whole = text.rstrip()
-    return any(match.end() == len(whole) for match in _END.finditer(whole))
+    stripped = text.rstrip()
+    return any(match.end() == len(stripped) for match in _END.finditer(stripped))
 
 
 def begins_sentence(text: str) -> bool:
@@ -155,23 +74,16 @@ def without_echo(text: str, prompt: str) -> str:
 
     An echo is the whole prompt, its last line, or at least four of its last words.
     """
-    given, said = prompt.split(), list(re.finditer(r"\S+", text))
-    if not given or not said:
+    prompt_words, text_words = prompt.split(), list(re.finditer(r"\S+", text))
+    if not prompt_words or not text_words:
         return text
-    folded, words = [word.casefold() for word in given], [match[0].casefold() for match in said]
+    folded, words = [word.casefold() for word in prompt_words], [match[0].casefold() for match in text_words]
     last_line = len(prompt.strip().splitlines()[-1].split())
     for length in range(min(len(folded), len(words)), 0, -1):
         long_enough = length >= LEAST_ECHO_WORDS or length in (len(folded), last_line)
         if long_enough and folded[-length:] == words[:length]:
-            return text[said[length - 1].end() :].lstrip()
+            return text[text_words[length - 1].end() :].lstrip()
     return text
-
-
-def _ends(text: str, *, complete: bool) -> Iterator[int]:
-    breaks = [match.start(1) for match in _BLANK_LINE.finditer(text)]
-    marks = [match.end() for match in _END.finditer(text) if _is_end(text, match, complete=complete)]
-    # A break just after a mark is the same end as the mark; the end at the mark comes first.
-    yield from sorted({*marks, *(len(text[:place].rstrip()) for place in breaks)})
 
 
 def _is_end(text: str, match: re.Match[str], *, complete: bool) -> bool:
@@ -185,13 +97,13 @@ def _is_end(text: str, match: re.Match[str], *, complete: bool) -> bool:
         return False
     following = rest.lstrip()
     if not following:
-        return complete or "\n" in rest or not _may_go_on(text, match)
+        return complete or "\n" in rest or not _may_continue(text, match)
     if "\n" in rest[: len(rest) - len(following)]:
         return True
-    return not _goes_on(text, match, following[0])
+    return not _continues(text, match, following[0])
 
 
-def _goes_on(text: str, match: re.Match[str], following: str) -> bool:
+def _continues(text: str, match: re.Match[str], following: str) -> bool:
     small = following.islower()
     if match["close"] and small:
         return True
@@ -205,7 +117,7 @@ def _goes_on(text: str, match: re.Match[str], following: str) -> bool:
     return (word in _SHORT or "." in word) and (small or following.isdigit())
 
 
-def _may_go_on(text: str, match: re.Match[str]) -> bool:
+def _may_continue(text: str, match: re.Match[str]) -> bool:
     """Whether the next letter, not written yet, could show that this is not an end."""
     word = _word_before(text, match)
     mark = match["mark"]
@@ -214,8 +126,8 @@ def _may_go_on(text: str, match: re.Match[str]) -> bool:
 
 
 def _word_before(text: str, match: re.Match[str]) -> str:
-    found = _WORD.search(text[: match.start()])
-    return found[0].casefold() if found else ""
+    word = _WORD.search(text[: match.start()])
+    return word[0].casefold() if word else ""
 
 
 def _is_initial(text: str, match: re.Match[str]) -> bool:

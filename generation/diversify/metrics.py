@@ -26,48 +26,43 @@ def known_metrics() -> str:
 def find_metrics(names: Sequence[str], *, model: str = "", device: str = "auto") -> dict[str, Metric]:
     """The metrics with these names, which can also be dotted paths of functions. Loads the model once, if a metric
     needs it. Raises ValueError or BackendError."""
-    found: dict[str, Metric] = {}
+    with_model: dict[str, Metric] = {}
     needing = [name for name in names if name in WITH_MODEL]
     if needing and not model:
         raise ValueError(f"The metric {needing[0]} needs a model: add --metric-model with a hub name or a folder.")
     inference = [name for name in needing if name != EMBEDDING]
     if inference and len(inference) < len(needing):
         raise ValueError("The embedding and an NLI metric need two different models; use metrics of one kind.")
-    if needing:
-        found = _with_model(needing, model, device)
-    return {name: found.get(name) or METRICS.get(name) or _by_path(name) for name in names}
+    if inference:
+        classifier = _text_models().InferenceModel(model, device=device)
+        with_model = {name: nli_metric(name, classifier.classify) for name in inference}
+    elif needing:
+        with_model = {EMBEDDING: _text_models().SentenceEmbedder(model, device=device).diversity}
+    return {name: with_model.get(name) or METRICS.get(name) or _metric_by_path(name) for name in names}
 
 
-def _with_model(names: Sequence[str], model: str, device: str) -> dict[str, Metric]:
-    text_models = _text_models()
-    if EMBEDDING in names:
-        return {EMBEDDING: text_models.SentenceEmbedder(model, device=device).diversity}
-    classifier = text_models.InferenceModel(model, device=device)
-    return {name: nli_metric(name, classifier.classify) for name in names}
-
-
-def _by_path(name: str) -> Metric:
+def _metric_by_path(name: str) -> Metric:
     module, _, attribute = name.rpartition(".")
     try:
-        found = getattr(import_module(module), attribute)
+        metric = getattr(import_module(module), attribute)
     except (ImportError, AttributeError, ValueError, TypeError):  # TypeError: a path that begins with a dot
-        found = None
-    if not callable(found):
+        metric = None
+    if not callable(metric):
         raise ValueError(
             f"There is no metric “{name}”. Known: {known_metrics()}; or give the dotted path of a function from a list "
             "of texts to a number."
         )
-    return cast(Metric, found)
+    return cast(Metric, metric)
 
 
 def find_relevance(*, model: str = "", device: str = "auto") -> dict[str, Relevance]:
     """BLEU, and BERTScore if there is a model for it."""
-    found: dict[str, Relevance] = {"bleu": sentence_bleu}
+    relevance: dict[str, Relevance] = {"bleu": sentence_bleu}
     if model:
         f1 = _text_models().TokenMatcher(model, device=device).f1
         # As in the authors' program: the reference that is most like it counts.
-        found["bertscore"] = lambda text, references: max(f1(text, each) for each in references)
-    return found
+        relevance["bertscore"] = lambda text, references: max(f1(text, reference) for reference in references)
+    return relevance
 
 
 def _text_models() -> Any:

@@ -17,12 +17,12 @@ References = Mapping[str, Sequence[str]]
 
 def references_in_columns(run: GenerationRun, columns: Sequence[str]) -> References:
     """The texts of these fields of the run's contexts, by id; empty ones are left out. Raises Invalid."""
-    found: dict[str, list[str]] = {}
+    references: dict[str, list[str]] = {}
     for context in RunContext.objects.filter(run=run).order_by("number").iterator(chunk_size=2000):
         if missing := [name for name in columns if name not in context.fields]:
             raise Invalid([unknown("references", missing[0], context.fields)])
-        found[context.external_id] = [context.fields[name] for name in columns if context.fields[name].strip()]
-    return _complete(run, found, f"the columns {', '.join(columns)}")
+        references[context.external_id] = [context.fields[name] for name in columns if context.fields[name].strip()]
+    return _complete(run, references, f"the columns {', '.join(columns)}")
 
 
 def references_in_file(run: GenerationRun, path: Path, *, id_column: str = "id") -> References:
@@ -33,19 +33,19 @@ def references_in_file(run: GenerationRun, path: Path, *, id_column: str = "id")
         if rows and name not in rows[0][1]:
             problems.append(unknown(f"columns of {path.name}", name, rows[0][1]))
     refuse_if_any(problems)
-    found: dict[str, list[str]] = defaultdict(list)
+    references: dict[str, list[str]] = defaultdict(list)
     for _, cells in rows:
         if cells[COLUMN].strip():
-            found[cells[id_column].strip()].append(cells[COLUMN])
-    return _complete(run, found, path.name)
+            references[cells[id_column].strip()].append(cells[COLUMN])
+    return _complete(run, references, path.name)
 
 
-def _complete(run: GenerationRun, found: Mapping[str, Sequence[str]], where: str) -> References:
+def _complete(run: GenerationRun, references: Mapping[str, Sequence[str]], where: str) -> References:
     """Every context must have a reference, because a mean over some of them would say something else."""
     ids = run.contexts.order_by("number").values_list("external_id", flat=True)
-    lacking = [name for name in ids if not found.get(name)]
+    lacking = [name for name in ids if not references.get(name)]
     if lacking:
         shown = ", ".join(lacking[:10]) + (f" … and {len(lacking) - 10:,} more" if len(lacking) > 10 else "")
         what = f"There is no reference in {where} for {counted(len(lacking), 'context')}: {shown}."
         refuse_if_any([Problem("references", what, "Add one, or leave these contexts out of the run.")])
-    return found
+    return references

@@ -14,7 +14,7 @@ from generation.decoding.decoders import parse_decoder
 from generation.diversify.threshold import MOST_SAMPLED, Diversified, check_design, diversify
 from generation.models import GenerationRun, LanguageModel, RunContext, Sample
 from generation.registry import open_models
-from generation.runs.places import place_of, request_of
+from generation.runs.planned_samples import plan_sample, request_of
 
 #: Draws more responses for a context, model and decoder. The numbers are that of the first response, and how many.
 DrawMore = Callable[[RunContext, LanguageModel, str, int, int], Sequence[str]]
@@ -52,20 +52,20 @@ class DiversifiedSet:
     @property
     def numbers(self) -> list[int]:
         """The sample numbers of the last set."""
-        return [self.first + place for place in self.result.places]
+        return [self.first + n_drawn_before for n_drawn_before in self.result.places]
 
 
 def drawing_decoders(run: GenerationRun, named: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """The run's decoders, all or those named: first those that draw, whose samples can form sets, then those that draw
     nothing. Raises ValueError if there are no samples to make sets from."""
     names = sorted(run.samples.values_list("decoder", flat=True).distinct())
-    wanted = [name for name in names if not named or name in named]
-    drawing = [name for name in wanted if parse_decoder(name).samples]
-    if not wanted:
+    chosen = [name for name in names if not named or name in named]
+    drawing = [name for name in chosen if parse_decoder(name).samples]
+    if not chosen:
         raise ValueError("The run has no samples" + (" of these decoders." if named else " yet."))
     if not drawing:
-        raise ValueError(f"{', '.join(wanted)}: nothing is drawn and every text is the same, so there are no sets.")
-    return drawing, [name for name in wanted if name not in drawing]
+        raise ValueError(f"{', '.join(chosen)}: nothing is drawn and every text is the same, so there are no sets.")
+    return drawing, [name for name in chosen if name not in drawing]
 
 
 def diversify_run(
@@ -83,7 +83,7 @@ def diversify_run(
     if decoders:
         samples = samples.filter(decoder__in=decoders)
     ordered = samples.order_by("context__number", "model__name", "decoder", "number").iterator(chunk_size=2000)
-    for _, group in groupby(ordered, key=lambda each: (each.context_id, each.model_id, each.decoder)):
+    for _, group in groupby(ordered, key=lambda sample: (sample.context_id, sample.model_id, sample.decoder)):
         rows = list(group)
         for trial in range(design.trials):
             yield _trial(rows, trial, design, draw_more)
@@ -96,8 +96,8 @@ def draw_more_of(run: GenerationRun) -> DrawMore:
     """
 
     def draw(context: RunContext, model: LanguageModel, decoder: str, first: int, n: int) -> Sequence[str]:
-        places = [place_of(run, context, model.name, decoder, number) for number in range(first, first + n)]
-        outcomes = open_models.backend_of(model).generate([request_of(place, run.spec) for place in places])
+        planned = [plan_sample(run, context, model.name, decoder, number) for number in range(first, first + n)]
+        outcomes = open_models.backend_of(model).generate([request_of(sample, run.spec) for sample in planned])
         for outcome in outcomes:
             if isinstance(outcome, NotGenerated):
                 raise ValueError(f"context {context.external_id}, {decoder}: {outcome.reason}")
@@ -135,11 +135,11 @@ def _responses(
 ) -> Iterator[str]:
     """The responses of a trial, one at a time: first the stored ones, then newly drawn ones, first for the set and then
     for all that may follow."""
-    at, end = first, first + design.most_sampled
+    number, end = first, first + design.most_sampled
     for upto in (first + design.size, end):
-        while at < upto and at in stored:
-            yield stored[at]
-            at += 1
-        if draw_more is not None and at < upto:
-            yield from draw_more(at, upto - at)
-            at = upto
+        while number < upto and number in stored:
+            yield stored[number]
+            number += 1
+        if draw_more is not None and number < upto:
+            yield from draw_more(number, upto - number)
+            number = upto

@@ -60,28 +60,30 @@ def diversify(
     """
     check_design(size=len(start), most_sampled=most_sampled, threshold=threshold)
     stop = stop or metric
-    kept: list[tuple[int, str]] = list(enumerate(start))
+    responses: list[tuple[int, str]] = list(enumerate(start))
     start_stop = reached = _score(stop, start)
     n_sampled = len(start)
     while reached <= threshold and n_sampled < most_sampled:
         new = draw()
         if new is None:
             break
-        del kept[_weakest(metric, [text for _, text in kept])]
-        kept.append((n_sampled, new))
+        texts = [text for _, text in responses]
+        rests = [_score(metric, [*texts[:position], *texts[position + 1 :]]) for position in range(len(texts))]
+        del responses[rests.index(max(rests))]
+        responses.append((n_sampled, new))
         n_sampled += 1
-        reached = _score(stop, [text for _, text in kept])
-    end = tuple(text for _, text in kept)
+        reached = _score(stop, [text for _, text in responses])
+    end = tuple(text for _, text in responses)
     return Diversified(
         start=tuple(start),
         end=end,
-        places=tuple(place for place, _ in kept),
+        places=tuple(n_drawn_before for n_drawn_before, _ in responses),
         start_score=start_stop if stop is metric else _score(metric, start),
         end_score=reached if stop is metric else _score(metric, end),
         start_stop=start_stop,
         end_stop=reached,
         n_sampled=n_sampled,
-        overlap=sum(place < len(start) for place, _ in kept),
+        overlap=sum(n_drawn_before < len(start) for n_drawn_before, _ in responses),
         reached=reached > threshold,
     )
 
@@ -94,12 +96,6 @@ def check_design(*, size: int, most_sampled: int, threshold: float) -> None:
         raise ValueError(f"The threshold is {threshold!r}. Use a finite number.")
     if most_sampled < size:
         raise ValueError(f"{most_sampled} responses in total are fewer than the {size} of a set.")
-
-
-def _weakest(metric: Metric, texts: Sequence[str]) -> int:
-    """The place of the response whose removal leaves the highest-scoring rest."""
-    rests = [_score(metric, [*texts[:place], *texts[place + 1 :]]) for place in range(len(texts))]
-    return rests.index(max(rests))
 
 
 def _score(metric: Metric, texts: Sequence[str]) -> float:

@@ -57,52 +57,47 @@ def write_sets(
     stops = ("start_stop", "end_stop") if stop else ()
     relevances = [f"{end}_{name}" for name in measures for end in ("start", "end")]
     writer = CsvWriter(file)
-    writer.writerow([*HEAD, *(f"resp_{place}" for place in range(size)), *TAIL, *stops, *relevances, "samples"])
-    found: dict[tuple[str, str], Summary] = {}
-    for each in sets:
-        parameter = label_of(each.decoder, swept) or ("decoder", each.decoder)
-        context, result = each.context, each.result
+    writer.writerow([*HEAD, *(f"resp_{number}" for number in range(size)), *TAIL, *stops, *relevances, "samples"])
+    summaries: dict[tuple[str, str], Summary] = {}
+    for diversified in sets:
+        parameter = label_of(diversified.decoder, swept) or ("decoder", diversified.decoder)
+        context, result = diversified.context, diversified.result
         human = (references or {}).get(context.external_id, ())
         shown = shown_context(context.fields, context.prompt, context.keep)
+        texts: dict[str, Sequence[str]] = {"start": result.start, "end": result.end}
+        relevance_scores = {
+            f"{end}_{name}": fmean(measure(text, human) for text in texts[end])
+            for name, measure in measures.items()
+            for end in texts
+        }
         figures = {"start_score": result.start_score, "end_score": result.end_score, "n_sampled": result.n_sampled,
-                   "overlap": result.overlap} | _relevance(human, each, measures)  # fmt: skip
-        head = (context.external_id, shown, each.model, *parameter, each.decoder, each.trial + 1)
+                   "overlap": result.overlap} | relevance_scores  # fmt: skip
+        head = (context.external_id, shown, diversified.model, *parameter, diversified.decoder, diversified.trial + 1)
         tail = (*list(figures.values())[:4], int(result.reached))
-        also = (result.start_stop, result.end_stop) if stop else ()
-        cells = (*head, *result.end, *tail, *also, *(figures[name] for name in relevances), _joined(each.numbers))
+        stop_scores = (result.start_stop, result.end_stop) if stop else ()
+        measured, numbers = (figures[name] for name in relevances), " ".join(map(str, diversified.numbers))
+        cells = (*head, *result.end, *tail, *stop_scores, *measured, numbers)
         writer.writerow([protect_cell(str(value)) for value in cells])
-        found.setdefault((each.model, each.decoder), Summary()).add(result.reached, figures)
-    return found
+        summaries.setdefault((diversified.model, diversified.decoder), Summary()).add(result.reached, figures)
+    return summaries
 
 
-def summary_lines(found: Mapping[tuple[str, str], Summary], *, threshold: float, stop: str) -> Iterator[str]:
+def summary_lines(summaries: Mapping[tuple[str, str], Summary], *, threshold: float, stop: str) -> Iterator[str]:
     """How many sets are above the threshold, and how the sets of each decoder changed."""
-    sets = sum(len(each.reached) for each in found.values())
-    reached = sum(sum(each.reached) for each in found.values())
+    sets = sum(len(summary.reached) for summary in summaries.values())
+    reached = sum(sum(summary.reached) for summary in summaries.values())
     yield f"{reached:,} of {counted(sets, 'set')} ended above {stop} = {threshold:g}."
-    for (model, decoder), each in found.items():
+    for (model, decoder), summary in summaries.items():
         parts = [
-            f"{sum(each.reached):,} of {len(each.reached):,} above",
-            f"score {each.mean('start_score'):.3f} → {each.mean('end_score'):.3f}",
-            f"{each.mean('n_sampled'):.1f} responses drawn",
-            f"{each.mean('overlap'):.1f} of the first set left",
+            f"{sum(summary.reached):,} of {len(summary.reached):,} above",
+            f"score {summary.mean('start_score'):.3f} → {summary.mean('end_score'):.3f}",
+            f"{summary.mean('n_sampled'):.1f} responses drawn",
+            f"{summary.mean('overlap'):.1f} of the first set left",
         ]
         measures = [
-            name.removeprefix("end_") for name in each.figures if name.startswith("end_") and name != "end_score"
+            name.removeprefix("end_") for name in summary.figures if name.startswith("end_") and name != "end_score"
         ]
-        parts += [f"{name} {each.mean(f'start_{name}'):.3f} → {each.mean(f'end_{name}'):.3f}" for name in measures]
+        parts += [
+            f"{name} {summary.mean(f'start_{name}'):.3f} → {summary.mean(f'end_{name}'):.3f}" for name in measures
+        ]
         yield f"  {model}, {decoder}: {'; '.join(parts)}"
-
-
-def _relevance(references: Sequence[str], each: DiversifiedSet, measures: Mapping[str, Relevance]) -> dict[str, float]:
-    """The mean of each measure of the responses against the context's references, before and after."""
-    sets: dict[str, Sequence[str]] = {"start": each.result.start, "end": each.result.end}
-    return {
-        f"{end}_{name}": fmean(measure(text, references) for text in texts)
-        for name, measure in measures.items()
-        for end, texts in sets.items()
-    }
-
-
-def _joined(numbers: Iterable[int]) -> str:
-    return " ".join(map(str, numbers))

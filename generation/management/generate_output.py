@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from common.commands import aligned
 from common.words import counted
-from generation.models import GenerationRun, LanguageModel, Sample
+from generation.models import GenerationRun, LanguageModel
 from generation.runs.assigning import ONE_PER_CONTEXT
 from generation.runs.progress import Progress
+from generation.runs.reproducing_samples import Reproduced
 
 
 def model_lines(models: Sequence[LanguageModel]) -> Iterator[str]:
@@ -40,7 +41,7 @@ def check_lines(model: LanguageModel) -> Iterator[str]:
     if model.check_state != LanguageModel.Check.PASSED:
         yield f"{model.name} does not work: {model.check_message}"
         return
-    gives = [name for name, given in (("log p", model.gives_log_p), ("log q", model.gives_log_q)) if given]
+    gives = [name for name, is_given in (("log p", model.gives_log_p), ("log q", model.gives_log_q)) if is_given]
     yield f"{model.name} works ({model.check_message})."
     rows = {
         "source": model.source,
@@ -78,7 +79,10 @@ def created_lines(run: GenerationRun, created: bool) -> Iterator[str]:
     samples, chunks = counted(run.n_wanted, "sample"), counted(run.chunks.count(), "chunk")
     yield f"{run.name}: {samples} in {chunks} ({made_of})."
     if spec["assign"] == ONE_PER_CONTEXT:
-        yield from _assignment_lines(parts["context"], parts["model"] * parts["decoder"])
+        contexts, combinations = parts["context"], parts["model"] * parts["decoder"]
+        yield "Each context has one model and one decoder."
+        if contexts < combinations:
+            yield f"Only {contexts:,} of {combinations:,} combinations are used, because there are no more contexts."
 
 
 def owner_lines(run: GenerationRun, owned: bool) -> Iterator[str]:
@@ -89,46 +93,40 @@ def owner_lines(run: GenerationRun, owned: bool) -> Iterator[str]:
         yield "The run has no owner: only administrators see it in the console. To set one, add --owner USER."
 
 
-def _assignment_lines(contexts: int, combinations: int) -> Iterator[str]:
-    yield "Each context has one model and one decoder."
-    if contexts < combinations:
-        yield f"Only {contexts:,} of {combinations:,} combinations are used, because there are no more contexts."
-
-
-def status_lines(run: GenerationRun, found: Progress) -> Iterator[str]:
-    yield f"{run.name}: {progress_line(found)}"
-    failed = f", {found.chunks_failed:,} failed" if found.chunks_failed else ""
+def status_lines(run: GenerationRun, figures: Progress) -> Iterator[str]:
+    yield f"{run.name}: {progress_line(figures)}"
+    failed = f", {figures.chunks_failed:,} failed" if figures.chunks_failed else ""
     rows = {
-        "chunks": f"{found.chunks_done:,} of {found.chunks:,}{failed}",
-        "tokens": f"{found.n_tokens:,}",
-        "workers": f"{found.at_work:,} on this run, {found.workers:,} running",
+        "chunks": f"{figures.chunks_done:,} of {figures.chunks:,}{failed}",
+        "tokens": f"{figures.n_tokens:,}",
+        "workers": f"{figures.at_work:,} on this run, {figures.workers:,} running",
         "started": f"{run.started_at:%Y-%m-%d %H:%M:%S} UTC" if run.started_at else "not yet",
         "ended": f"{run.ended_at:%Y-%m-%d %H:%M:%S} UTC" if run.ended_at else "",
-        "note": found.note,
+        "note": figures.note,
     }
     yield from (f"  {name:<10}{text}" for name, text in rows.items() if text)
 
 
-def progress_line(found: Progress) -> str:
+def progress_line(figures: Progress) -> str:
     """State, share, rate and time left in one line."""
-    drawn = f", {found.n_drawn:,} more drawn" if found.n_drawn else ""
-    parts = [f"{found.state}, {found.n_done:,} of {found.n_wanted:,} samples ({found.share:.0%}){drawn}"]
-    if found.samples_per_second is not None:
-        parts.append(f"{found.samples_per_second:,.1f} samples/s, {found.tokens_per_second or 0:,.0f} tokens/s")
-    if found.seconds_left is not None:
-        parts.append(f"{duration(found.seconds_left)} left")
+    drawn = f", {figures.n_drawn:,} more drawn" if figures.n_drawn else ""
+    parts = [f"{figures.state}, {figures.n_done:,} of {figures.n_wanted:,} samples ({figures.share:.0%}){drawn}"]
+    if figures.samples_per_second is not None:
+        parts.append(f"{figures.samples_per_second:,.1f} samples/s, {figures.tokens_per_second or 0:,.0f} tokens/s")
+    if figures.seconds_left is not None:
+        parts.append(f"{duration(figures.seconds_left)} left")
     return ", ".join(parts)
 
 
-def reproduction_lines(sample: Sample, text: str, same_tokens: bool, here: str, then: str) -> Iterator[str]:
+def reproduction_lines(reproduced: Reproduced) -> Iterator[str]:
     """Whether a sample came out as it was stored, and if not, possible reasons."""
-    yield f"stored:   {sample.text!r}"
-    yield f"made now: {text!r}"
-    if text == sample.text:
-        yield "The texts are equal." + ("" if same_tokens else " Their tokens differ.")
+    yield f"stored:   {reproduced.sample.text!r}"
+    yield f"made now: {reproduced.text!r}"
+    if reproduced.text == reproduced.sample.text:
+        yield "The texts are equal." + ("" if reproduced.same_tokens else " Their tokens differ.")
         return
-    yield f"The texts differ. Stored by: {then or 'unknown'}. Made now: {here}."
-    if then and then != here:
+    yield f"The texts differ. Stored by: {reproduced.then or 'unknown'}. Made now: {reproduced.now}."
+    if reproduced.then and reproduced.then != reproduced.now:
         yield "Another device, dtype or library gives slightly different probabilities, and so different texts."
     else:
         yield (

@@ -19,13 +19,13 @@ def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[s
         yield "There are no suggesters yet. To make one, run: manage.py suggester add NAME --model MODEL"
         return
     rows = [("name", "model", "decoder", "state", "answered", "from pool", "failed", "median", "p95")]
-    for each, waits in suggesters:
+    for suggester, waits in suggesters:
         rows.append(
             (
-                each.name,
-                each.model.name,
-                each.decoder,
-                "active" if each.active else "not active",
+                suggester.name,
+                suggester.model.name,
+                suggester.decoder,
+                "active" if suggester.active else "not active",
                 f"{waits.answered:,}",
                 f"{waits.from_pool:,}",
                 f"{waits.failed:,}",
@@ -34,29 +34,29 @@ def suggester_lines(suggesters: Sequence[tuple[Suggester, Waits]]) -> Iterator[s
             )
         )
     yield from aligned(rows)
-    for each, _ in suggesters:
-        if why := why_not_these(each, each.other_origin):
+    for suggester, _ in suggesters:
+        if why := why_not_these(suggester, suggester.other_origin):
             yield f"{why} Until then, its suggestions come from the pool."
-            yield f"To accept the new files, run: manage.py suggester accept {each.name}"
+            yield f"To accept the new files, run: manage.py suggester accept {suggester.name}"
 
 
 def process_lines(processes: Sequence[Process]) -> Iterator[str]:
     """Which processes write suggestions, and their state."""
-    living = [each for each in processes if each.alive]
+    living = [process for process in processes if process.alive]
     if not living:
         yield "No suggester process is running. To start one, run script/server, or: manage.py suggester run"
-    for each in living:
-        yield f"{each.name}: {each.state}. {each.message}"
-    for each in processes:
-        if not each.alive:
-            yield f"{each.name}: last seen {each.silent_seconds:.0f} s ago."
+    for process in living:
+        yield f"{process.name}: {process.state}. {process.message}"
+    for process in processes:
+        if not process.alive:
+            yield f"{process.name}: last seen {process.silent_seconds:.0f} s ago."
 
 
 def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[str]:
     """What is in the pools, round by round; ``empty`` names the suggesters without any text."""
     if rounds:
         rows = [("suggester", "round", "texts", "not shown yet")]
-        rows += [(each.suggester, str(each.round or "every"), f"{each.texts:,}", f"{each.fresh:,}") for each in rounds]
+        rows += [(row.suggester, str(row.round or "every"), f"{row.texts:,}", f"{row.fresh:,}") for row in rounds]
         yield from aligned(rows)
     for name in empty:
         yield f"{name}: the pool is empty. Fill it with: manage.py suggester pool-fill {name} --run RUN or --csv FILE"
@@ -65,29 +65,29 @@ def pool_lines(rounds: Sequence[PoolRound], empty: Sequence[str]) -> Iterator[st
 def pool_text_lines(texts: Iterable[PoolText]) -> Iterator[str]:
     """The texts in a pool, one on each line."""
     rows = [("id", "round", "text")]
-    rows += [(str(each.pk), str(each.round or "every"), each.text) for each in texts]
+    rows += [(str(text.pk), str(text.round or "every"), text.text) for text in texts]
     yield from aligned(rows)
 
 
 def filled_lines(filled: Filled) -> Iterator[str]:
     """What happened to the texts that were offered to a pool."""
-    yield f"Texts: {filled.added:,} added, {filled.known:,} already in the pool."
+    yield f"Texts: {filled.added:,} added, {filled.duplicates:,} already in the pool."
     for why, count in filled.unusable.most_common():
         yield f"  {count:,} unusable: {why}"
 
 
 def suggestion_lines(suggestions: Sequence[SuggestionStatus]) -> Iterator[str]:
     """The suggestions, and how long each took."""
-    for each in suggestions:
-        marks = ", from the pool" if each.from_pool else ""
-        marks += ", the same as above" if each.same_as is not None else ""
-        yield f"{each.suggester} ({each.waited:.2f} s{marks}): {each.text or each.notice}"
+    for suggestion in suggestions:
+        marks = ", from the pool" if suggestion.from_pool else ""
+        marks += ", the same as above" if suggestion.same_as is not None else ""
+        yield f"{suggestion.suggester} ({suggestion.waited:.2f} s{marks}): {suggestion.text or suggestion.notice}"
 
 
-def reproduced_lines(made: Reproduced) -> Iterator[str]:
+def reproduced_lines(reproduced: Reproduced) -> Iterator[str]:
     """The stored text, and the new one if it differs."""
-    yield f"Then, {made.then}: {made.suggestion.raw_text!r}"
-    yield f"Here, {made.here}: {'the same' if made.same else repr(made.raw_text)}"
+    yield f"Then, {reproduced.then}: {reproduced.suggestion.raw_text!r}"
+    yield f"Here, {reproduced.now}: {'the same' if reproduced.same else repr(reproduced.raw_text)}"
 
 
 def _seconds(value: float | None) -> str:

@@ -1,12 +1,15 @@
-"""Checks whether a registered model works: loads it, generates a text, and stores what was measured."""
+"""Whether a registered model works: a check loads it and measures it, and workers note when its server is away."""
 
 from __future__ import annotations
 
 import logging
 import time
+from datetime import datetime, timedelta
 from typing import Any
 
-from generation.backends.base import Backend, BackendError, Generated, Request, is_device_broken
+from django.db import transaction
+
+from generation.backends.base import Backend, BackendError, Generated, Request, ServerAway, is_device_broken
 from generation.backends.requirements import why_not
 from generation.decoding.decoders import Decoder, Limits
 from generation.models import LanguageModel
@@ -16,6 +19,8 @@ from generation.registry.open_models import BackendOf
 logger = logging.getLogger(__name__)
 
 CHECK_TOKENS = 32
+#: A pause is as long as the server has been away so far, within these limits, or as long as the server says.
+SHORTEST_PAUSE, LONGEST_PAUSE = timedelta(seconds=5), timedelta(minutes=5)
 
 
 def check_model(*, model_id: int, backend_of: BackendOf | None = None) -> LanguageModel:
@@ -26,18 +31,18 @@ def check_model(*, model_id: int, backend_of: BackendOf | None = None) -> Langua
     model = LanguageModel.objects.get(pk=model_id)
     broken: Exception | None = None
     try:
-        found = _measured(model, backend_of or open_models.backend_of)
+        values = _measure(model, backend_of or open_models.backend_of)
     except Exception as error:  # any error from a library becomes a message
         logger.warning("The check of model %s failed.", model.name, exc_info=not isinstance(error, BackendError))
-        found = {"check_state": LanguageModel.Check.FAILED, "check_message": describe_error(error)}
+        values = {"check_state": LanguageModel.Check.FAILED, "check_message": describe_error(error)}
         broken = error if is_device_broken(error) else None
-    LanguageModel.objects.filter(pk=model_id).update(**found)
+    LanguageModel.objects.filter(pk=model_id).update(**values)
     model.refresh_from_db()
-    end_process_if(broken)
+    end_process_if_broken(broken)
     return model
 
 
-def end_process_if(broken: Exception | None) -> None:
+def end_process_if_broken(broken: Exception | None) -> None:
     """End this process if its device is broken. Who started it starts another, for which the device works again."""
     if broken is not None:
         raise SystemExit(describe_error(broken)) from broken
@@ -56,7 +61,25 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _measured(model: LanguageModel, backend_of: BackendOf) -> dict[str, Any]:
+@transaction.atomic
+def note_server_away(*, model_id: int, error: ServerAway, answered: bool, now: datetime) -> None:
+    """Record that the model's server cannot answer. One worker finds out for all chunks of all runs.
+
+    ``answered``: it has just answered other requests, so it has not been away long.
+    """
+    model = LanguageModel.objects.select_for_update(no_key=True).get(pk=model_id)
+    since = model.away_since if model.away_since and not answered else now
+    pause = max(min(max(now - since, SHORTEST_PAUSE), LONGEST_PAUSE), timedelta(seconds=error.pause))
+    LanguageModel.objects.filter(pk=model_id).update(away_since=since, away_until=now + pause, away_message=str(error))
+
+
+def note_server_back(*, model_id: int) -> None:
+    """Record that the model's server answers."""
+    away = LanguageModel.objects.filter(pk=model_id, away_since__isnull=False)
+    away.update(away_since=None, away_until=None, away_message="")
+
+
+def _measure(model: LanguageModel, backend_of: BackendOf) -> dict[str, Any]:
     """What the check found. Raises BackendError, or any error from a library."""
     if lacking := why_not(model.backend):
         raise BackendError(lacking)

@@ -57,7 +57,13 @@ def open_once(spec: ModelSpec) -> Backend:
             return _open[name]
         while len(_open) >= max(1, int(settings.MODELS_HELD)):
             _close_oldest()
-        _open[name] = _open_with_room(spec)
+        while name not in _open:
+            try:
+                _open[name] = open_backend(spec)
+            except NoMemory:
+                if not _open:
+                    raise
+                _close_oldest()
         return _open[name]
 
 
@@ -65,16 +71,6 @@ def close_all() -> None:
     """Close every backend, for example before a process ends."""
     with _lock:
         while _open:
-            _close_oldest()
-
-
-def _open_with_room(spec: ModelSpec) -> Backend:
-    while True:
-        try:
-            return open_backend(spec)
-        except NoMemory:
-            if not _open:
-                raise
             _close_oldest()
 
 

@@ -32,7 +32,7 @@ IDLE, WORKING, WITHOUT = "idle", "working", "no models"
 
 
 class Presence:
-    """The row of this process. One per process: see ``present``."""
+    """The row of this process. One per process: see ``of_this_process``."""
 
     def __init__(self, role: str = RUNS) -> None:
         self.role = role
@@ -75,13 +75,15 @@ class Presence:
         try:
             while not self._stopped.is_set():
                 self._changed.clear()
-                self._write()
+                self._write_row()
                 self._changed.wait(SEEN_SECONDS)
-            self._forget()
+            ModelWorker.objects.filter(name=self.name).delete()
+        except DatabaseError:
+            pass  # the row becomes old, and others delete it
         finally:
             connections.close_all()
 
-    def _write(self) -> None:
+    def _write_row(self) -> None:
         values = {
             "role": self.role,
             "state": self.state,
@@ -95,13 +97,6 @@ class Presence:
             logger.warning(
                 "This worker could not write that it is alive: %s", str(error).strip() or type(error).__name__
             )
-            connections.close_all()
-
-    def _forget(self) -> None:
-        """Delete the row when the process ends normally."""
-        try:
-            ModelWorker.objects.filter(name=self.name).delete()
-        except DatabaseError:
             connections.close_all()
 
 
@@ -120,21 +115,21 @@ def delete_old_rows() -> None:
     ModelWorker.objects.filter(seen_at__lt=timezone.now() - FORGOTTEN_AFTER).delete()
 
 
-_here: Presence | None = None
+_presence: Presence | None = None
 
 
-def present() -> Presence:
+def of_this_process() -> Presence:
     """This process's presence, started on first use. A forked child gets a new one."""
-    global _here
-    if _here is None or not _here.name.endswith(f":{os.getpid()}"):
-        _here = Presence()
-        _here.start()
-    return _here
+    global _presence
+    if _presence is None or not _presence.name.endswith(f":{os.getpid()}"):
+        _presence = Presence()
+        _presence.start()
+    return _presence
 
 
 def leave() -> None:
     """End this process's presence, if it has one."""
-    global _here
-    if _here is not None and _here.name.endswith(f":{os.getpid()}"):
-        _here.stop()
-    _here = None
+    global _presence
+    if _presence is not None and _presence.name.endswith(f":{os.getpid()}"):
+        _presence.stop()
+    _presence = None

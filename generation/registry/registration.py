@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from accounts.log import Kind, record
 from common.problems import Invalid, Problem, invalid, refuse_if_any, unknown
-from generation.backends import allowed
+from generation.backends import server_permissions
 from generation.models import LanguageModel
 from generation.registry.open_models import EMBEDDED_SOURCE
 
@@ -58,7 +58,7 @@ def register_model(
             record(kind=Kind.MODELS, actor=actor, action="model registered", about=name, **detail)
             return model
     except IntegrityError:
-        return _same(name, values)
+        return _existing_model(name, values)
 
 
 def ensure_embedded_model(*, backend: str = "transformers", actor: str = "") -> LanguageModel:
@@ -70,10 +70,10 @@ def ensure_embedded_model(*, backend: str = "transformers", actor: str = "") -> 
 
 def find_model(name: str) -> LanguageModel:
     """The model called ``name``. Raises Invalid, with the closest name that exists."""
-    found = LanguageModel.objects.filter(name=name).first()
-    if found is None:
+    model = LanguageModel.objects.filter(name=name).first()
+    if model is None:
         raise Invalid([unknown("model", name, LanguageModel.objects.order_by("name").values_list("name", flat=True))])
-    return found
+    return model
 
 
 @transaction.atomic
@@ -84,14 +84,15 @@ def retire_model(*, model_id: int, retired: bool = True, actor: str = "") -> Non
         record(kind=Kind.MODELS, actor=actor, action="model retired" if retired else "model allowed again", about=name)
 
 
-def _same(name: str, values: Mapping[str, Any]) -> LanguageModel:
+def _existing_model(name: str, values: Mapping[str, Any]) -> LanguageModel:
     """The model with that name if it has these values. Raises Invalid otherwise."""
-    there = LanguageModel.objects.get(name=name)
-    other = [f"{field} {getattr(there, field)!r}" for field, value in values.items() if getattr(there, field) != value]
-    if other:
-        what = f"There is already a model “{name}”, with {', '.join(other)}."
+    existing = LanguageModel.objects.get(name=name)
+    stored = {field: getattr(existing, field) for field in values}
+    differences = [f"{field} {stored[field]!r}" for field, value in values.items() if stored[field] != value]
+    if differences:
+        what = f"There is already a model “{name}”, with {', '.join(differences)}."
         raise invalid("name", what, "Models never change, because samples refer to them: choose another name.")
-    return there
+    return existing
 
 
 def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:
@@ -112,24 +113,18 @@ def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:
         )
     if len(values["revision"]) > 100:
         problems.append(Problem("revision", "The revision is too long.", "Use at most 100 characters."))
-    return problems + _server_problems(values)
-
-
-def _server_problems(values: Mapping[str, Any]) -> list[Problem]:
-    problems: list[Problem] = []
     variable, url = values["key_variable"], values["base_url"]
-    if variable and not allowed.is_key_variable(variable):
-        what = (
-            "This is not a variable for the key of a model server."  # it may be the key itself, so it is not repeated
-        )
-        problems.append(Problem("key_variable", what, allowed.key_fix()))
+    if variable and not server_permissions.is_key_variable(variable):
+        # It may be the key itself, so it is not repeated.
+        what = "This is not a variable for the key of a model server."
+        problems.append(Problem("key_variable", what, server_permissions.key_fix()))
     if values["backend"] == LanguageModel.Backend.OPENAI:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or len(url) > 300:
             what = "The address is missing." if not url else "This is not the address of a server."
             problems.append(Problem("base_url", what, "Write it as http://127.0.0.1:8000/v1, without a key in it."))
-        elif why := allowed.why_not_host(url):
-            problems.append(Problem("base_url", why, allowed.host_fix(url)))
+        elif why := server_permissions.why_not_host(url):
+            problems.append(Problem("base_url", why, server_permissions.host_fix(url)))
     elif url or variable:
         what = f"The backend {values['backend']} does not use a server."
         problems.append(Problem("base_url", what, "Remove base_url and key_variable, or use the backend openai."))

@@ -26,25 +26,16 @@ def assign_one(
     The numbers of contexts differ by at most one between decoders, between models, and between their combinations.
     What a context gets depends on the seed and the names only, not on their order in the file.
     """
-    shuffled = sorted(range(len(context_ids)), key=lambda at: shuffle_key(seed, "context", context_ids[at]))
-    combinations = _combinations(
-        sorted(models, key=lambda name: shuffle_key(seed, "model", name)),
-        sorted(decoders, key=lambda decoder: shuffle_key(seed, "decoder", decoder.name)),
-        most=len(context_ids),
-    )
-    assigned = {at: combinations[place % len(combinations)] for place, at in enumerate(shuffled)}
-    return [assigned[at] for at in range(len(context_ids))]
-
-
-def _combinations(models: Sequence[str], decoders: Sequence[Decoder], *, most: int) -> list[Assigned]:
-    """Every model with every decoder once, or the first ``most`` of these pairs. Any number of them from the start is
-    balanced in both.
-
-    The pairs cycle through both lists together. After each least common multiple of their lengths, the models shift by
-    one, because otherwise the same pairs would repeat.
-    """
+    shuffled = sorted(range(len(context_ids)), key=lambda number: shuffle_key(seed, "context", context_ids[number]))
+    models = sorted(models, key=lambda name: shuffle_key(seed, "model", name))
+    decoders = sorted(decoders, key=lambda decoder: shuffle_key(seed, "decoder", decoder.name))
+    # Every model with every decoder once, in an order of which any beginning is balanced in both: the pairs cycle
+    # through both lists together. After each least common multiple of their lengths, the models shift by one, because
+    # otherwise the same pairs would repeat.
     round_length = math.lcm(len(models), len(decoders))
-    return [
-        (models[(at + at // round_length) % len(models)], decoders[at % len(decoders)])
-        for at in range(min(len(models) * len(decoders), most))
+    combinations = [
+        (models[(number + number // round_length) % len(models)], decoders[number % len(decoders)])
+        for number in range(min(len(models) * len(decoders), len(context_ids)))
     ]
+    assigned = {number: combinations[position % len(combinations)] for position, number in enumerate(shuffled)}
+    return [assigned[number] for number in range(len(context_ids))]

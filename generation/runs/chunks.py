@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from generation.backends.base import Generated
 from generation.models import Chunk, GenerationRun, Sample
-from generation.runs.places import Place, listed, places_of
+from generation.runs.planned_samples import PlannedSample, as_chunk_places, planned_of
 
 ACTIVE = (GenerationRun.State.WAITING, GenerationRun.State.RUNNING)
 MOST_FAILURES = 3
@@ -40,7 +40,7 @@ class ClaimedChunk:
     chunk: Chunk
     run: GenerationRun
     lease: str
-    places: Sequence[Place]
+    planned: Sequence[PlannedSample]
 
 
 def database_now() -> datetime:
@@ -60,8 +60,8 @@ def claimable(now: datetime) -> QuerySet[Chunk]:
     """Chunks of active runs that nobody works on: never claimed, released, or with a lease that has run out. None whose
     model server is away."""
     free = Q(leased_until__isnull=True) | Q(leased_until__lt=now)
-    there = Q(model__away_until__isnull=True) | Q(model__away_until__lt=now)
-    return Chunk.objects.filter(free, there, state=Chunk.State.WAITING, run__state__in=ACTIVE)
+    reachable = Q(model__away_until__isnull=True) | Q(model__away_until__lt=now)
+    return Chunk.objects.filter(free, reachable, state=Chunk.State.WAITING, run__state__in=ACTIVE)
 
 
 def leased(now: datetime) -> QuerySet[Chunk]:
@@ -81,54 +81,53 @@ def claim(*, run_id: int, worker: str, backends: Sequence[str], most: int = 1) -
     with transaction.atomic():
         now = database_now()
         free = claimable(now).filter(run_id=run_id, model__backend__in=backends).exclude(_LOST).order_by("number")
-        found = list(free.select_for_update(skip_locked=True, no_key=True, of=("self",))[:most])
-        if found and found[0].leased_by:
-            found = found[:1]
-        found = [chunk for chunk in found if chunk is found[0] or _goes_with(chunk, found[0])]
-        for chunk in found:
+        claimed = list(free.select_for_update(skip_locked=True, no_key=True, of=("self",))[:most])
+        if claimed and claimed[0].leased_by:
+            claimed = claimed[:1]
+        claimed = [
+            chunk
+            for chunk in claimed
+            if chunk is claimed[0] or (chunk.model_id == claimed[0].model_id and not chunk.leased_by)
+        ]
+        for chunk in claimed:
             if chunk.leased_by:
                 chunk.losses += 1  # its last worker neither stored nor released it
             chunk.leased_by, chunk.leased_until, chunk.preview = lease, now + lease_time(), {}
-        Chunk.objects.bulk_update(found, ["leased_by", "leased_until", "losses", "preview"])
-    if not found:
+        Chunk.objects.bulk_update(claimed, ["leased_by", "leased_until", "losses", "preview"])
+    if not claimed:
         return []
-    taken = list(
-        Chunk.objects.filter(pk__in=[chunk.pk for chunk in found]).select_related("run", "model").order_by("number")
+    reloaded = list(
+        Chunk.objects.filter(pk__in=[chunk.pk for chunk in claimed]).select_related("run", "model").order_by("number")
     )
-    return [
-        ClaimedChunk(chunk, chunk.run, lease, places) for chunk, places in zip(taken, places_of(taken), strict=True)
-    ]
+    planned = planned_of(reloaded)
+    return [ClaimedChunk(chunk, chunk.run, lease, samples) for chunk, samples in zip(reloaded, planned, strict=True)]
 
 
-def _goes_with(chunk: Chunk, first: Chunk) -> bool:
-    return chunk.model_id == first.model_id and not chunk.leased_by
-
-
-def extend(taken: ClaimedChunk) -> bool:
+def extend(claimed: ClaimedChunk) -> bool:
     """Extend the lease. False if another worker has it by now, or the run was cancelled."""
-    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    mine = Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease, state=Chunk.State.WAITING)
     cancelled = GenerationRun.State.CANCELLED
     return bool(mine.exclude(run__state=cancelled).update(leased_until=database_now() + lease_time()))
 
 
-def release(taken: ClaimedChunk) -> None:
+def release(claimed: ClaimedChunk) -> None:
     """Release the chunk unmade. The next worker may claim it at once."""
-    Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease).update(leased_by="", leased_until=None)
+    Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease).update(leased_by="", leased_until=None)
 
 
-def show(taken: ClaimedChunk, preview: Mapping[str, Any]) -> None:
+def show(claimed: ClaimedChunk, preview: Mapping[str, Any]) -> None:
     """Save texts that are drawn but not stored, for people who watch the run."""
-    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    mine = Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease, state=Chunk.State.WAITING)
     mine.update(preview=dict(preview))
 
 
 @transaction.atomic
 def store(
-    taken: ClaimedChunk, outcomes: Sequence[Generated], *, seconds: float, made_with: Mapping[str, Any] | None = None
+    claimed: ClaimedChunk, outcomes: Sequence[Generated], *, seconds: float, made_with: Mapping[str, Any] | None = None
 ) -> bool:
     """Store all samples of the chunk and mark it done, in one transaction. False, with nothing stored, if the lease is
     lost."""
-    mine = Chunk.objects.filter(pk=taken.chunk.pk, leased_by=taken.lease, state=Chunk.State.WAITING)
+    mine = Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease, state=Chunk.State.WAITING)
     done = mine.exclude(run__state=GenerationRun.State.CANCELLED).update(
         state=Chunk.State.DONE,
         leased_by="",
@@ -142,29 +141,34 @@ def store(
     )
     if not done:
         return False
-    samples = (_sample(taken, taken.chunk, place, made) for place, made in zip(taken.places, outcomes, strict=True))
+    pairs = zip(claimed.planned, outcomes, strict=True)
+    samples = (_sample(claimed, claimed.chunk, planned, outcome) for planned, outcome in pairs)
     Sample.objects.bulk_create(samples, batch_size=INSERT_AT_ONCE)
     return True
 
 
 @transaction.atomic
 def split(
-    taken: ClaimedChunk, finished: Sequence[tuple[Place, Generated]], *, seconds: float, made_with: Mapping[str, Any]
+    claimed: ClaimedChunk,
+    finished: Sequence[tuple[PlannedSample, Generated]],
+    *,
+    seconds: float,
+    made_with: Mapping[str, Any],
 ) -> bool:
     """Store the finished samples of a chunk whose others are missing. They become a chunk that is done; the chunk keeps
     the rest, and its lease. False, with nothing stored, if the lease is lost."""
-    run = GenerationRun.objects.select_for_update(no_key=True).get(pk=taken.run.pk)
-    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=taken.chunk.pk)
-    if chunk.leased_by != taken.lease or chunk.state != Chunk.State.WAITING or run.state == run.State.CANCELLED:
+    run = GenerationRun.objects.select_for_update(no_key=True).get(pk=claimed.run.pk)
+    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=claimed.chunk.pk)
+    if chunk.leased_by != claimed.lease or chunk.state != Chunk.State.WAITING or run.state == run.State.CANCELLED:
         return False
-    stored = {(place.context.number, place.decoder, place.number) for place, _ in finished}
-    rest = [place for place in taken.places if (place.context.number, place.decoder, place.number) not in stored]
+    stored = {planned.key for planned, _ in finished}
+    unfinished = [planned for planned in claimed.planned if planned.key not in stored]
     last = run.chunks.order_by("-number").values_list("number", flat=True)[0]
     done = Chunk.objects.create(
         run=run,
         number=last + 1,
         model_id=chunk.model_id,
-        places=listed([place for place, _ in finished]),
+        places=as_chunk_places([planned for planned, _ in finished]),
         n_samples=len(finished),
         state=Chunk.State.DONE,
         seconds=seconds,
@@ -172,30 +176,30 @@ def split(
         made_with=dict(made_with),
         ended_at=timezone.now(),
     )
-    samples = (_sample(taken, done, place, outcome) for place, outcome in finished)
+    samples = (_sample(claimed, done, planned, outcome) for planned, outcome in finished)
     Sample.objects.bulk_create(samples, batch_size=INSERT_AT_ONCE)
-    Chunk.objects.filter(pk=chunk.pk).update(places=listed(rest), n_samples=len(rest), preview={})
+    Chunk.objects.filter(pk=chunk.pk).update(places=as_chunk_places(unfinished), n_samples=len(unfinished), preview={})
     return True
 
 
-def _sample(taken: ClaimedChunk, chunk: Chunk, place: Place, made: Generated) -> Sample:
+def _sample(claimed: ClaimedChunk, chunk: Chunk, planned: PlannedSample, generated: Generated) -> Sample:
     return Sample(
-        run=taken.run,
-        context=place.context,
+        run=claimed.run,
+        context=planned.context,
         model_id=chunk.model_id,
         chunk=chunk,
-        decoder=place.decoder,
-        number=place.number,
-        seed=place.seed,
-        text=storable(made.text),
-        token_ids=list(made.token_ids),
-        n_tokens=made.n_tokens,
-        prompt_tokens=made.prompt_tokens,
-        cut_tokens=made.cut_tokens,
-        log_p=made.log_p,
-        log_q=made.log_q,
-        finish_reason=made.finish_reason,
-        seconds=made.seconds,
+        decoder=planned.decoder,
+        number=planned.number,
+        seed=planned.seed,
+        text=storable(generated.text),
+        token_ids=list(generated.token_ids),
+        n_tokens=generated.n_tokens,
+        prompt_tokens=generated.prompt_tokens,
+        cut_tokens=generated.cut_tokens,
+        log_p=generated.log_p,
+        log_q=generated.log_q,
+        finish_reason=generated.finish_reason,
+        seconds=generated.seconds,
     )
 
 
@@ -205,14 +209,14 @@ def storable(text: str) -> str:
 
 
 @transaction.atomic
-def fail(taken: ClaimedChunk, message: str, *, final: bool = False) -> bool:
+def fail(claimed: ClaimedChunk, message: str, *, final: bool = False) -> bool:
     """Record that the chunk failed. True if it failed for good, and the run with it.
 
     It is tried again after a pause, up to ``MOST_FAILURES`` times in all; ``final``: another try would not help.
     """
-    GenerationRun.objects.select_for_update(no_key=True).get(pk=taken.run.pk)
-    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=taken.chunk.pk)
-    if chunk.leased_by != taken.lease or chunk.state != Chunk.State.WAITING:
+    GenerationRun.objects.select_for_update(no_key=True).get(pk=claimed.run.pk)
+    chunk = Chunk.objects.select_for_update(no_key=True).get(pk=claimed.chunk.pk)
+    if chunk.leased_by != claimed.lease or chunk.state != Chunk.State.WAITING:
         return False
     chunk.attempts += 1
     chunk.message = message
@@ -248,7 +252,8 @@ def _fail_for_good(chunk: Chunk, message: str) -> None:
     chunk.state = Chunk.State.FAILED
     chunk.ended_at = timezone.now()
     chunk.leased_by, chunk.leased_until = "", None
-    told = f"Chunk {chunk.number} ({chunk.model.name}) failed: {message}"
     GenerationRun.objects.filter(pk=chunk.run_id, state__in=ACTIVE).update(
-        state=GenerationRun.State.FAILED, message=told, ended_at=timezone.now()
+        state=GenerationRun.State.FAILED,
+        message=f"Chunk {chunk.number} ({chunk.model.name}) failed: {message}",
+        ended_at=timezone.now(),
     )

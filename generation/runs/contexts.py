@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from common.problems import Problem, unknown
+from generation.decoding.prompts import first_words
 
 MAX_BYTES = 64 * 1024 * 1024
 MAX_CONTEXTS = 200_000
@@ -36,6 +37,12 @@ class Context:
     fields: Mapping[str, str]
     where: str
 
+    def with_first_words(self, count: int) -> Context:
+        """The context with only the first words of its field ``context``."""
+        if "context" not in self.fields:
+            return self
+        return replace(self, fields={**self.fields, "context": first_words(self.fields["context"], count)})
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -55,11 +62,22 @@ def read_contexts(source: Source) -> tuple[list[Context], list[Problem]]:
     rows, problems = read_rows(source.path)
     if not rows and not problems:
         problems = [Problem("contexts", f"{source.path.name} has no rows.", "Add one row per context.")]
+    renamed = source.rename or {}
     if rows:
-        problems += _column_problems(source, list(rows[0][1]))
+        columns = list(rows[0][1])
+        used = {"id": source.id, **{f"fields.{field}": column for field, column in renamed.items()}}
+        problems += [
+            unknown(f"contexts.{key}, columns of {source.path.name}", column, columns)
+            for key, column in used.items()
+            if column not in columns
+        ]
     if problems:
         return [], problems
-    contexts = [_context(source, where, cells) for where, cells in rows[: source.most]]
+    contexts = []
+    for where, cells in rows[: source.most]:
+        fields = {name: cell for name, cell in cells.items() if name != source.id}
+        fields |= {field: cells[column] for field, column in renamed.items()}
+        contexts.append(Context(cells[source.id].strip(), fields, where))
     return contexts, id_problems(contexts)
 
 
@@ -81,42 +99,23 @@ def id_problems(contexts: list[Context]) -> list[Problem]:
     return problems
 
 
-def _context(source: Source, where: str, cells: Mapping[str, str]) -> Context:
-    fields = {name: cell for name, cell in cells.items() if name != source.id}
-    fields |= {field: cells[column] for field, column in (source.rename or {}).items()}
-    return Context(cells[source.id].strip(), fields, where)
-
-
-def _column_problems(source: Source, columns: list[str]) -> list[Problem]:
-    wanted = {"id": source.id, **{f"fields.{field}": column for field, column in (source.rename or {}).items()}}
-    return [
-        unknown(f"contexts.{key}, columns of {source.path.name}", column, columns)
-        for key, column in wanted.items()
-        if column not in columns
-    ]
-
-
 def read_rows(path: Path) -> tuple[list[tuple[str, dict[str, str]]], list[Problem]]:
     """The rows of a file by column, each with its place, and the problems of the file."""
-    try:
-        return _read_rows(path)
-    except UnicodeDecodeError as error:
-        what = f"{path.name} is not UTF-8 (byte {error.start + 1:,})."
-        return [], [Problem("contexts", what, "Save it as UTF-8.")]
-    except OSError as error:
-        return [], [Problem("contexts", f"{path} cannot be read: {error.strerror}.", "Check the path.")]
-
-
-def _read_rows(path: Path) -> tuple[list[tuple[str, dict[str, str]]], list[Problem]]:
     suffix = path.suffix.lower()
     if suffix not in DELIMITERS and suffix not in JSON_LINES:
         what = f"{path.name} is not a kind of file that can be read."
         return [], [
             Problem("contexts", what, f"Use a file whose name ends in {', '.join((*DELIMITERS, *JSON_LINES))}.")
         ]
-    if path.stat().st_size > MAX_BYTES:
-        return [], [Problem("contexts", f"{path.name} is larger than 64 MB.", "Split it into several runs.")]
-    text = path.read_text(encoding="utf-8-sig")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            return [], [Problem("contexts", f"{path.name} is larger than 64 MB.", "Split it into several runs.")]
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        what = f"{path.name} is not UTF-8 (byte {error.start + 1:,})."
+        return [], [Problem("contexts", what, "Save it as UTF-8.")]
+    except OSError as error:
+        return [], [Problem("contexts", f"{path} cannot be read: {error.strerror}.", "Check the path.")]
     if long := _long_line(text):
         what = f"Line {long:,} of {path.name} has more than {MAX_LINE:,} characters."
         return [], [Problem("contexts", what, "Write one context per line.")]
@@ -124,16 +123,16 @@ def _read_rows(path: Path) -> tuple[list[tuple[str, dict[str, str]]], list[Probl
     n_cells = 0
     problems: list[Problem] = []
     lines = _json_lines(text) if suffix in JSON_LINES else _delimited(text, DELIMITERS[suffix])
-    for line, found in lines:
+    for line, row in lines:
         where = f"{path.name}, line {line}"
-        if isinstance(found, Problem):
-            problems.append(replace(found, where=where))
-        elif bad := [name for name, cell in found.items() if "\x00" in cell]:
+        if isinstance(row, Problem):
+            problems.append(replace(row, where=where))
+        elif bad := [name for name, cell in row.items() if "\x00" in cell]:
             problems.append(Problem(f"{where}, {bad[0]}", "The cell contains a NUL character.", "Remove it."))
         else:
-            rows.append((where, found))
-            n_cells += len(found)
-        if what := _too_large(len(rows), len(rows[-1][1]) if rows else 0, n_cells):
+            rows.append((where, row))
+            n_cells += len(row)
+        if what := _excess(len(rows), len(rows[-1][1]) if rows else 0, n_cells):
             return [], [Problem("contexts", f"{path.name} has {what}.", "Split it, or remove columns.")]
         if len(problems) >= MOST_PROBLEMS:
             break
@@ -161,7 +160,7 @@ def _split(text: str) -> Iterator[str]:
         start = end + 1
 
 
-def _too_large(rows: int, columns: int, cells: int) -> str:
+def _excess(rows: int, columns: int, cells: int) -> str:
     if rows > MAX_CONTEXTS:
         return f"more than {MAX_CONTEXTS:,} rows"
     if columns > MAX_COLUMNS:

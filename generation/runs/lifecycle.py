@@ -22,9 +22,9 @@ from generation.models import Chunk, GenerationRun, LanguageModel, RunContext
 from generation.registry import presence
 from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_model
 from generation.runs.chunks import ACTIVE, claimable, database_now, give_up_lost
-from generation.runs.fitting import too_long, unusable_decoders
-from generation.runs.planning import plan_chunks
+from generation.runs.planned_samples import plan_chunks
 from generation.runs.run_files import Prompted, RunFile
+from generation.runs.suitability import too_long, unusable_decoders
 
 INSERT_AT_ONCE = 1000
 State = GenerationRun.State
@@ -35,7 +35,7 @@ def create_run(*, file: RunFile, actor: str = "") -> tuple[GenerationRun, bool]:
 
     This plans its chunks; ``start_run`` wakes the workers.
     """
-    models = _models(file, actor)
+    models = _usable_models(file, actor)
     spec = file.spec()
     values = {
         "spec": spec,
@@ -47,27 +47,43 @@ def create_run(*, file: RunFile, actor: str = "") -> tuple[GenerationRun, bool]:
     try:
         with transaction.atomic():
             run = GenerationRun.objects.create(name=file.name, **values)
-            _write_contexts(run, file.contexts)
-            _write_chunks(run, file, models)
+            contexts = (
+                RunContext(
+                    run=run,
+                    number=number,
+                    external_id=context.external_id,
+                    fields=dict(context.fields),
+                    prompt=context.prompt,
+                    keep=context.keep,
+                )
+                for number, context in enumerate(file.contexts)
+            )
+            _insert(RunContext, contexts)
+            planned = ((model, places) for model in models for places in plan_chunks(file, model.name))
+            chunks = (
+                Chunk(run=run, number=number, model=model, places=places, n_samples=sum(count for *_, count in places))
+                for number, (model, places) in enumerate(planned)
+            )
+            _insert(Chunk, chunks)
             record(kind=Kind.RUNS, actor=actor, action="run created", about=run.name, samples=file.n_wanted)
             return run, True
     except IntegrityError:
-        there = GenerationRun.objects.filter(name=file.name).first()
-        if there is None:
+        existing = GenerationRun.objects.filter(name=file.name).first()
+        if existing is None:
             raise
-    if there.spec_hash != values["spec_hash"]:
+    if existing.spec_hash != values["spec_hash"]:
         what = f"There is already a run “{file.name}” with other contents."
         raise invalid("name", what, "A run never changes once it is made: give this one another name.")
-    return there, False
+    return existing, False
 
 
 def spec_hash(spec: dict[str, Any], contexts: Sequence[Prompted]) -> str:
     """SHA-256 over everything that decides what is generated."""
-    found = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
-    for each in contexts:
-        line = [each.external_id, dict(sorted(each.fields.items())), each.prompt, each.keep]
-        found.update(json.dumps(line).encode() + b"\n")
-    return found.hexdigest()
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
+    for context in contexts:
+        line = [context.external_id, dict(sorted(context.fields.items())), context.prompt, context.keep]
+        digest.update(json.dumps(line).encode() + b"\n")
+    return digest.hexdigest()
 
 
 def start_run(*, run_id: int) -> None:
@@ -133,62 +149,38 @@ def wake_workers() -> int:
     The scheduler calls this every few seconds. Idle workers are counted in the database, so nothing piles up on the
     queue while all are busy or none is running.
     """
-    sent = 0
+    n_sent = 0
     presence.delete_old_rows()
     idle = presence.alive().filter(state=presence.IDLE).count()
     for run_id in GenerationRun.objects.filter(state__in=ACTIVE).order_by("created_at").values_list("pk", flat=True):
         end_run_if_over(run_id=run_id)
-        waiting = claimable(database_now()).filter(run_id=run_id).count() if sent < idle else 0
-        for _ in range(min(waiting, idle - sent)):
-            sent += queueing.send_work(run_id)
-    return sent
+        waiting = claimable(database_now()).filter(run_id=run_id).count() if n_sent < idle else 0
+        for _ in range(min(waiting, idle - n_sent)):
+            n_sent += queueing.send_work(run_id)
+    return n_sent
 
 
-def _models(file: RunFile, actor: str) -> list[LanguageModel]:
+def _usable_models(file: RunFile, actor: str) -> list[LanguageModel]:
     """The models that a file names, in its order. Raises Invalid that lists every unusable one."""
-    there = {model.name: model for model in LanguageModel.objects.filter(name__in=file.models)}
+    models = {model.name: model for model in LanguageModel.objects.filter(name__in=file.models)}
     for backend, name in EMBEDDED_NAMES.items():
-        if name in file.models and name not in there:
-            there[name] = ensure_embedded_model(backend=backend, actor=actor)
-    known = [*LanguageModel.objects.order_by("name").values_list("name", flat=True), *EMBEDDED_NAMES.values()]
+        if name in file.models and name not in models:
+            models[name] = ensure_embedded_model(backend=backend, actor=actor)
+    names = [*LanguageModel.objects.order_by("name").values_list("name", flat=True), *EMBEDDED_NAMES.values()]
     problems: list[Problem] = []
     for name in file.models:
-        model = there.get(name)
+        model = models.get(name)
         if model is None:
-            problems.append(unknown("models", name, dict.fromkeys(known)))
+            problems.append(unknown("models", name, dict.fromkeys(names)))
         elif model.retired:
             problems.append(Problem("models", f"“{name}” is retired.", "Choose another model."))
         elif model.check_state == LanguageModel.Check.FAILED:
             fix = f"Fix that, then run: manage.py generate check {name}"
             problems.append(Problem("models", f"“{name}” does not work: {model.check_message}", fix))
-    problems += unusable_decoders(file, (there[name] for name in file.models if name in there))
-    problems += too_long(file, (there[name] for name in file.models if name in there))
+    problems += unusable_decoders(file, (models[name] for name in file.models if name in models))
+    problems += too_long(file, (models[name] for name in file.models if name in models))
     refuse_if_any(problems)
-    return [there[name] for name in file.models]
-
-
-def _write_contexts(run: GenerationRun, contexts: Sequence[Prompted]) -> None:
-    rows = (
-        RunContext(
-            run=run,
-            number=number,
-            external_id=each.external_id,
-            fields=dict(each.fields),
-            prompt=each.prompt,
-            keep=each.keep,
-        )
-        for number, each in enumerate(contexts)
-    )
-    _insert(RunContext, rows)
-
-
-def _write_chunks(run: GenerationRun, file: RunFile, models: Sequence[LanguageModel]) -> None:
-    planned = ((model, places) for model in models for places in plan_chunks(file, model.name))
-    rows = (
-        Chunk(run=run, number=number, model=model, places=places, n_samples=sum(place[3] for place in places))
-        for number, (model, places) in enumerate(planned)
-    )
-    _insert(Chunk, rows)
+    return [models[name] for name in file.models]
 
 
 def _insert(model: type[RunContext] | type[Chunk], rows: Iterator[Any]) -> None:

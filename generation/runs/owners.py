@@ -10,22 +10,22 @@ from common.problems import Invalid, invalid, unknown
 from generation.models import GenerationRun
 
 
-def find_owner(named: str = "") -> User | None:
+def find_owner(name: str = "") -> User | None:
     """The researcher with this user name or e-mail address; without a name, the only administrator if there is one.
 
     None: no name was given, and there is no administrator or more than one. Raises Invalid for a name that matches no
     user, or more than one.
     """
     active = researchers()
-    if not named:
+    if not name:
         administrators = list(active.filter(is_superuser=True)[:2])
         return administrators[0] if len(administrators) == 1 else None
-    found = list(active.filter(username=named)) or list(active.filter(~Q(email=""), email__iexact=named))
-    if not found:
-        raise Invalid([unknown("owner", named, active.order_by("username").values_list("username", flat=True))])
-    if len(found) > 1:
-        raise invalid("owner", f"{len(found)} users have the address {named}.", "Give the user name.")
-    return found[0]
+    users = list(active.filter(username=name)) or list(active.filter(~Q(email=""), email__iexact=name))
+    if not users:
+        raise Invalid([unknown("owner", name, active.order_by("username").values_list("username", flat=True))])
+    if len(users) > 1:
+        raise invalid("owner", f"{len(users)} users have the address {name}.", "Give the user name.")
+    return users[0]
 
 
 def has_owner(run: GenerationRun) -> bool:

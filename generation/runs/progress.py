@@ -62,10 +62,10 @@ class Progress:
 
 def find_run(name: str) -> GenerationRun:
     """The run called ``name``. Raises Invalid, with the closest name that exists."""
-    found = GenerationRun.objects.filter(name=name).first()
-    if found is None:
+    run = GenerationRun.objects.filter(name=name).first()
+    if run is None:
         raise Invalid([unknown("run", name, GenerationRun.objects.order_by("name").values_list("name", flat=True))])
-    return found
+    return run
 
 
 def runs_with_counts() -> QuerySet[GenerationRun]:
@@ -85,7 +85,7 @@ def progress(run: GenerationRun) -> Progress:
         tokens=Sum("n_tokens", filter=Q(state=Chunk.State.DONE), default=0),
     )
     previews = previews_of(run)
-    drawn, at_work = sum(each.get("n", 0) for each in previews), len(previews)
+    drawn, at_work = sum(preview.get("n", 0) for preview in previews), len(previews)
     workers = presence.alive().exclude(state=presence.WITHOUT).count()
     samples, tokens = _rates(run, previews)
     left = (run.n_wanted - counts["samples"] - drawn) / samples if samples and run.state in ACTIVE else None
@@ -119,18 +119,24 @@ def latest_samples(run: GenerationRun, most: int) -> list[dict[str, Any]]:
     drawn = [text | {"stored": False} for preview in previews_of(run) for text in preview.get("texts", ())]
     # The newest chunks hold them. Sorting all samples of a large run each time would take seconds.
     newest = run.chunks.filter(state=Chunk.State.DONE).order_by("-ended_at").values_list("pk", "n_samples")[:most]
-    found: list[int] = []
-    enough = 0
+    chunk_ids: list[int] = []
+    n_samples_found = 0
     for pk, n_samples in newest:
-        if enough < most:
-            found.append(pk)
-            enough += n_samples
-    samples = Sample.objects.filter(chunk__in=found).select_related("context", "model").order_by("-pk")[:most]
+        if n_samples_found < most:
+            chunk_ids.append(pk)
+            n_samples_found += n_samples
+    samples = Sample.objects.filter(chunk__in=chunk_ids).select_related("context", "model").order_by("-pk")[:most]
     stored = [
-        {"context": each.context.external_id, "model": each.model.name, "decoder": each.decoder, "text": each.text}
-        for each in samples
+        {
+            "context": sample.context.external_id,
+            "model": sample.model.name,
+            "decoder": sample.decoder,
+            "text": sample.text,
+            "stored": True,
+        }
+        for sample in samples
     ]
-    return [*drawn, *(each | {"stored": True} for each in stored)][:most]
+    return [*drawn, *stored][:most]
 
 
 def _rates(run: GenerationRun, previews: Sequence[Mapping[str, Any]]) -> tuple[float | None, float | None]:
@@ -141,43 +147,39 @@ def _rates(run: GenerationRun, previews: Sequence[Mapping[str, Any]]) -> tuple[f
     done = run.chunks.filter(state=Chunk.State.DONE, ended_at__isnull=False).order_by("-ended_at")
     rows = list(done.values_list("ended_at", "made_with", "seconds", "n_samples", "n_tokens")[:RATE_CHUNKS])
     if not rows:
-        drawn = [each for each in previews if each.get("seconds")]
+        drawn = [preview for preview in previews if preview.get("seconds")]
         return (_rate(drawn, "n"), _rate(drawn, "tokens")) if drawn else (None, None)
     if run.state in ACTIVE and not previews and timezone.now() - (rows[0][0] or run.created_at) > STALE:
         return None, None
-    made: dict[str, list[float]] = defaultdict(lambda: [0.001, 0.0, 0.0])
+    by_worker: dict[str, list[float]] = defaultdict(lambda: [0.001, 0.0, 0.0])
     for _, made_with, *figures in rows:
-        by_worker = made[made_with.get("worker", "")]
-        by_worker[:] = [total + (figure or 0.0) for total, figure in zip(by_worker, figures, strict=True)]
+        totals = by_worker[made_with.get("worker", "")]
+        totals[:] = [total + (figure or 0.0) for total, figure in zip(totals, figures, strict=True)]
     return (
-        sum(samples / seconds for seconds, samples, _ in made.values()),
-        sum(tokens / seconds for seconds, _, tokens in made.values()),
+        sum(samples / seconds for seconds, samples, _ in by_worker.values()),
+        sum(tokens / seconds for seconds, _, tokens in by_worker.values()),
     )
 
 
 def _rate(drawn: Sequence[Mapping[str, Any]], key: str) -> float:
-    return sum(float(each[key]) / float(each["seconds"]) for each in drawn)
-
-
-def _away(run: GenerationRun) -> str:
-    """Which model server the run waits for, and when it is asked again."""
-    waiting = run.chunks.filter(state=Chunk.State.WAITING, model=OuterRef("pk"))
-    away = LanguageModel.objects.filter(Exists(waiting), name__in=run.spec["models"], away_since__isnull=False)
-    model = away.order_by("name").first()
-    if model is None or model.away_since is None or model.away_until is None:
-        return ""
-    again = f"at {model.away_until:%H:%M:%S} UTC" if model.away_until > timezone.now() else "now"
-    return (
-        f"{model.name}: {model.away_message.rstrip('.')}. It has been away since {model.away_since:%Y-%m-%d %H:%M} "
-        f"UTC. The run tries again {again}, for as long as it takes. No attempt is counted; finished texts are stored."
-    )
+    return sum(float(preview[key]) / float(preview["seconds"]) for preview in drawn)
 
 
 def _note(run: GenerationRun, at_work: int, workers: int) -> str:
     """Why nothing happens, or the run's message."""
-    if run.state in ACTIVE and (away := _away(run)):
-        return away
-    if run.state not in ACTIVE or at_work:
+    if run.state not in ACTIVE:
+        return run.message
+    waiting = run.chunks.filter(state=Chunk.State.WAITING, model=OuterRef("pk"))
+    away = LanguageModel.objects.filter(Exists(waiting), name__in=run.spec["models"], away_since__isnull=False)
+    model = away.order_by("name").first()
+    if model is not None and model.away_since is not None and model.away_until is not None:
+        again = f"at {model.away_until:%H:%M:%S} UTC" if model.away_until > timezone.now() else "now"
+        return (
+            f"{model.name}: {model.away_message.rstrip('.')}. It has been away since {model.away_since:%Y-%m-%d %H:%M} "
+            f"UTC. The run tries again {again}, for as long as it takes. No attempt is counted; finished texts are "
+            "stored."
+        )
+    if at_work:
         return run.message
     failed_before = run.chunks.filter(state=Chunk.State.WAITING, attempts__gt=0).order_by("-attempts").first()
     if failed_before is not None:

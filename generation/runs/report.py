@@ -26,10 +26,22 @@ def sweep_data(run: GenerationRun) -> SweepData:
     samples = sample_frame(run)
     decoders = list(dict.fromkeys(samples["decoder"]))
     swept = swept_parameters(decoders)
+    limits = run.spec.get("limits", {})
+    facts = [
+        ("State", run.get_state_display()),
+        ("Samples", f"{len(samples):,} of {run.n_wanted:,}"),
+        ("Contexts", f"{run.contexts.count():,}"),
+        ("Models", ", ".join(dict.fromkeys(samples["model"])) or "–"),
+        ("Decoders", f"{len(decoders):,}"),
+        ("Limits", ", ".join(f"{key}: {value}" for key, value in limits.items() if value) or "–"),
+        ("Seed", f"{run.seed}"),
+    ]
+    if run.spec.get("assign") == ONE_PER_CONTEXT:
+        facts.append(("Assignment", "Each context has one model and one decoder"))
     return SweepData(
         name=run.name,
         state=run.get_state_display(),
-        facts=_facts(run, samples),
+        facts=facts,
         samples=samples,
         labels={name: label_of(name, swept) for name in decoders},
         n_wanted=run.n_wanted,
@@ -49,20 +61,3 @@ def sample_frame(run: GenerationRun) -> pd.DataFrame:
     frame = pd.DataFrame.from_records(list(rows.iterator(chunk_size=10_000)), columns=list(SAMPLE_COLUMNS))
     frame = frame.astype({"log_p": float, "log_q": float, "seconds": float, "n_tokens": int})
     return frame.sort_values(["context", "model", "decoder", "number"], kind="stable", ignore_index=True)
-
-
-def _facts(run: GenerationRun, samples: pd.DataFrame) -> list[tuple[str, str]]:
-    """What the report shows about the run itself."""
-    limits = run.spec.get("limits", {})
-    facts = [
-        ("State", run.get_state_display()),
-        ("Samples", f"{len(samples):,} of {run.n_wanted:,}"),
-        ("Contexts", f"{run.contexts.count():,}"),
-        ("Models", ", ".join(dict.fromkeys(samples["model"])) or "–"),
-        ("Decoders", f"{samples['decoder'].nunique():,}"),
-        ("Limits", ", ".join(f"{key}: {value}" for key, value in limits.items() if value) or "–"),
-        ("Seed", f"{run.seed}"),
-    ]
-    if run.spec.get("assign") == ONE_PER_CONTEXT:
-        facts.append(("Assignment", "Each context has one model and one decoder"))
-    return facts

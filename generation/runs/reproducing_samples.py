@@ -8,23 +8,23 @@ from typing import Any
 
 from common.problems import invalid
 from generation.backends.base import BackendError, Generated
-from generation.backends.origin import WEIGHTS, made_with
+from generation.backends.model_origin import WEIGHTS, made_with
 from generation.backends.requirements import why_not
 from generation.models import Sample
 from generation.registry import open_models
 from generation.registry.open_models import BackendOf
 from generation.runs.chunks import storable
-from generation.runs.places import Place, request_of
+from generation.runs.planned_samples import PlannedSample, request_of
 
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """The stored sample and the text its seed gives now. ``here``, ``then``: dtype, device, weights, libraries."""
+    """The stored sample and the text its seed gives now. ``now``, ``then``: dtype, device, weights, libraries."""
 
     sample: Sample
     text: str
     same_tokens: bool
-    here: str
+    now: str
     then: str
 
 
@@ -42,24 +42,24 @@ def reproduce_sample(*, run_id: int, sample_id: int, backend_of: BackendOf | Non
         raise invalid("sample", f"The run has no sample {sample_id}.", fix)
     if lacking := why_not(sample.model.backend):
         raise BackendError(lacking)
-    place = Place(sample.context, sample.decoder, sample.number, sample.seed)
+    planned = PlannedSample(sample.context, sample.decoder, sample.number, sample.seed)
     backend = (backend_of or open_models.backend_of)(sample.model)
-    outcome = backend.generate([request_of(place, sample.run.spec)])[0]
+    outcome = backend.generate([request_of(planned, sample.run.spec)])[0]
     if not isinstance(outcome, Generated):
         raise BackendError(f"The model refused the prompt: {outcome.reason}")
     return Reproduced(
         sample=sample,
         text=storable(outcome.text),
         same_tokens=list(outcome.token_ids) == sample.token_ids,
-        here=_shown(made_with(backend)),
+        now=_shown(made_with(backend)),
         then=_shown(sample.chunk.made_with),
     )
 
 
-def _shown(made: Mapping[str, Any]) -> str:
+def _shown(made_with: Mapping[str, Any]) -> str:
     """In words; empty if nothing was recorded."""
-    if not made:
+    if not made_with:
         return ""
-    weights = [f"{name} {made[name]}" for name in WEIGHTS if name in made]
-    libraries = [f"{name} {number}" for name, number in sorted(made.get("versions", {}).items())]
-    return ", ".join([f"{made.get('dtype', '')} on {made.get('device', '')}", *weights, *libraries])
+    weights = [f"{name} {made_with[name]}" for name in WEIGHTS if name in made_with]
+    libraries = [f"{name} {number}" for name, number in sorted(made_with.get("versions", {}).items())]
+    return ", ".join([f"{made_with.get('dtype', '')} on {made_with.get('device', '')}", *weights, *libraries])

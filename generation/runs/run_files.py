@@ -29,7 +29,6 @@ from generation.decoding.prompts import (
     BuiltIn,
     TemplateError,
     fields_of,
-    first_words,
     longest_prompt,
     make_prompt,
     unknown_fields,
@@ -180,10 +179,14 @@ def read_run(document: Mapping[str, Any], *, folder: Path, lines: Mapping[str, i
     count = reader.document.get("first_words", built_in.first_words if built_in else None)
     if count is not None:
         count = reader.whole("first_words", 1, 1, 100_000) if "first_words" in document else count
-        contexts = [_shortened(context, count) for context in contexts]
+        contexts = [context.with_first_words(count) for context in contexts]
     priming = reader.text("priming", built_in.priming if built_in else "")
+    name = reader.text("name", "run")
+    if not _NAME.fullmatch(name):
+        fix = "Use 1 to 80 letters, digits, hyphens and underscores."
+        reader.wrong("name", f"“{name[:90]}” is not a valid name.", fix)
     file = RunFile(
-        name=_name(reader),
+        name=name,
         models=_models(reader),
         decoders=_decoders(reader),
         contexts=tuple(_prompts(reader, template, priming, contexts)),
@@ -213,77 +216,68 @@ def read_run(document: Mapping[str, Any], *, folder: Path, lines: Mapping[str, i
 # --- its parts ---
 
 
-def _name(reader: _Reader) -> str:
-    name = reader.text("name", "run")
-    if not _NAME.fullmatch(name):
-        reader.wrong(
-            "name", f"“{name[:90]}” is not a valid name.", "Use 1 to 80 letters, digits, hyphens and underscores."
-        )
-    return name
-
-
 def _models(reader: _Reader) -> tuple[str, ...]:
-    given = reader.document.get("models", ["-"])
-    given = [given] if isinstance(given, str) else given
-    if not isinstance(given, list) or not given or not all(isinstance(each, str) for each in given):
-        reader.wrong("models", f"This is {shown(given)}.", "Write a list with at least one model's name.")
+    names = reader.document.get("models", ["-"])
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        reader.wrong("models", f"This is {shown(names)}.", "Write a list with at least one model's name.")
         return ()
-    return tuple(dict.fromkeys(given))
+    return tuple(dict.fromkeys(names))
 
 
 def _decoders(reader: _Reader) -> tuple[Decoder, ...]:
-    given = reader.document.get("decoders", ["greedy"])
-    if not isinstance(given, list) or not given:
-        reader.wrong("decoders", f"This is {shown(given)}.", "Write a list such as [greedy, top_p=0.9].")
+    entries = reader.document.get("decoders", ["greedy"])
+    if not isinstance(entries, list) or not entries:
+        reader.wrong("decoders", f"This is {shown(entries)}.", "Write a list such as [greedy, top_p=0.9].")
         return ()
-    found: dict[Decoder, None] = {}
-    for number, entry in enumerate(given, start=1):
+    decoders: dict[Decoder, None] = {}
+    for number, entry in enumerate(entries, start=1):
         try:
-            found |= dict.fromkeys(expand_decoders([entry]))
+            decoders |= dict.fromkeys(expand_decoders([entry]))
         except DecoderError as error:
             reader.wrong(f"decoders, entry {number}", str(error).removeprefix("decoders, entry 1: "))
-        if len(found) > MAX_DECODERS:
+        if len(decoders) > MAX_DECODERS:
             fix = "Use fewer entries, or sweeps with fewer steps."
             reader.wrong("decoders", f"These are more than {MAX_DECODERS:,} decoders.", fix)
             return ()
-    return tuple(found)
+    return tuple(decoders)
 
 
 def _limits(reader: _Reader, built_in: BuiltIn | None) -> Limits:
-    given = reader.document.get("limits")
-    if given is None:
+    limits = reader.document.get("limits")
+    if limits is None:
         return Limits(**built_in.limits) if built_in else Limits()
-    if not isinstance(given, dict):
-        reader.wrong("limits", f"This is {shown(given)}.", "Write lines such as “max_new_tokens: 60” below limits.")
+    if not isinstance(limits, dict):
+        reader.wrong("limits", f"This is {shown(limits)}.", "Write lines such as “max_new_tokens: 60” below limits.")
         return Limits()
-    names = [each.name for each in fields(Limits)]
-    strange = [str(name) for name in given if name not in names]
+    names = [limit.name for limit in fields(Limits)]
+    strange = [str(name) for name in limits if name not in names]
     for name in strange:
         reader.problems.append(unknown(reader.where(f"limits.{name}"), name, names))
     if strange:
         return Limits()
     try:
-        return Limits(**given)
+        return Limits(**limits)
     except (DecoderError, TypeError) as error:
         reader.wrong("limits", str(error))
         return Limits()
 
 
 def _template(reader: _Reader) -> tuple[BuiltIn | None, str]:
-    given = reader.text("template", "{context}")
-    if given in BUILT_IN:
-        return BUILT_IN[given], BUILT_IN[given].template
-    if re.fullmatch(r"[\w-]+", given):
-        reader.problems.append(unknown(reader.where("template"), given, BUILT_IN))
+    template = reader.text("template", "{context}")
+    if template in BUILT_IN:
+        return BUILT_IN[template], BUILT_IN[template].template
+    if re.fullmatch(r"[\w-]+", template):
+        reader.problems.append(unknown(reader.where("template"), template, BUILT_IN))
         return None, "{context}"
     try:
-        if not fields_of(given):
+        if not fields_of(template):
             what = "The template uses no field: all prompts would be the same."
             reader.wrong("template", what, "Write {context}, or another field, where the context belongs.")
     except TemplateError as error:
         reader.wrong("template", str(error))
         return None, "{context}"
-    return None, given
+    return None, template
 
 
 def _choice(reader: _Reader, name: str, choices: Sequence[str]) -> str:
@@ -298,17 +292,17 @@ def _choice(reader: _Reader, name: str, choices: Sequence[str]) -> str:
 
 
 def _contexts(reader: _Reader, folder: Path) -> tuple[list[Context], str]:
-    given = reader.document.get("contexts")
-    if isinstance(given, list):
-        return _inline(reader, given), "the run file"
-    if isinstance(given, str):
-        given = {"file": given}
-    if not isinstance(given, dict) or not isinstance(given.get("file"), str):
+    description = reader.document.get("contexts")
+    if isinstance(description, list):
+        return _inline_contexts(reader, description), "the run file"
+    if isinstance(description, str):
+        description = {"file": description}
+    if not isinstance(description, dict) or not isinstance(description.get("file"), str):
         if "contexts" in reader.document:
             fix = "Write a list of {id: …, context: …}, the path of a CSV or JSONL file, or {file: …, id: …}."
-            reader.wrong("contexts", f"This is {shown(given)}.", fix)
+            reader.wrong("contexts", f"This is {shown(description)}.", fix)
         return [], ""
-    source = _source(reader, given, folder)
+    source = _source(reader, description, folder)
     if source is None:
         return [], ""
     contexts, problems = read_contexts(source)
@@ -318,31 +312,31 @@ def _contexts(reader: _Reader, folder: Path) -> tuple[list[Context], str]:
     return contexts, source.path.name
 
 
-def _source(reader: _Reader, given: Mapping[str, Any], folder: Path) -> Source | None:
+def _source(reader: _Reader, description: Mapping[str, Any], folder: Path) -> Source | None:
     before = len(reader.problems)
-    for name in given:
+    for name in description:
         if name not in SOURCE_KEYS:
             reader.problems.append(unknown(reader.where(f"contexts.{name}"), str(name), SOURCE_KEYS))
-    rename = given.get("fields") or {}
-    if not isinstance(rename, dict) or not all(isinstance(each, str) for each in (*rename, *rename.values())):
+    rename = description.get("fields") or {}
+    if not isinstance(rename, dict) or not all(isinstance(name, str) for name in (*rename, *rename.values())):
         reader.wrong("contexts.fields", f"This is {shown(rename)}.", "Write lines “field: column” below it.")
-    most = given.get("most")
+    most = description.get("most")
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 1):
         reader.wrong("contexts.most", f"This is {shown(most)}.", "Write a whole number from 1 up.")
-    column = given.get("id", "id")
+    column = description.get("id", "id")
     if not isinstance(column, str):
         reader.wrong("contexts.id", f"This is {shown(column)}.", "Write the name of the column with the ids.")
     if len(reader.problems) > before:
         return None
-    return Source(folder / given["file"], column, rename, most)
+    return Source(folder / description["file"], column, rename, most)
 
 
-def _inline(reader: _Reader, given: list[Any]) -> list[Context]:
+def _inline_contexts(reader: _Reader, entries: list[Any]) -> list[Context]:
     """Contexts written in the run file: texts, or mappings with an id and the fields."""
-    found: list[Context] = []
-    if not given:
+    contexts: list[Context] = []
+    if not entries:
         reader.wrong("contexts", "There are no contexts.", "Write at least one.")
-    for number, entry in enumerate(given, start=1):
+    for number, entry in enumerate(entries, start=1):
         name = f"contexts, entry {number}"
         entry = {"id": str(number), "context": entry} if isinstance(entry, str) else entry
         texts = isinstance(entry, dict) and all(isinstance(value, str | int) for value in entry.values())
@@ -351,16 +345,9 @@ def _inline(reader: _Reader, given: list[Any]) -> list[Context]:
             reader.wrong(name, f"This is {shown(entry)} without an id, or not all of it is text.", fix)
             continue
         cells = {str(key): str(value) for key, value in entry.items() if key != "id"}
-        found.append(Context(str(entry["id"]).strip(), cells, reader.where(name)))
-    reader.problems += id_problems(found)
-    return found
-
-
-def _shortened(context: Context, count: int) -> Context:
-    """The context with only the first words of its field ``context``."""
-    if "context" not in context.fields:
-        return context
-    return replace(context, fields={**context.fields, "context": first_words(context.fields["context"], count)})
+        contexts.append(Context(str(entry["id"]).strip(), cells, reader.where(name)))
+    reader.problems += id_problems(contexts)
+    return contexts
 
 
 def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Context]) -> list[Prompted]:
@@ -369,7 +356,7 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
         used = fields_of(template)
     except TemplateError:
         return []  # already reported
-    made: list[Prompted] = []
+    prompted: list[Prompted] = []
     total = 0
     for context in contexts:
         missing = [name for name in used if name not in context.fields]
@@ -389,5 +376,5 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
                 reader.wrong("contexts", what, "Shorten the priming text or the template, or split the run.")
                 return []
             prompt, keep = make_prompt(template, context.fields, priming)
-            made.append(Prompted(context.external_id, dict(context.fields), prompt, keep))
-    return made
+            prompted.append(Prompted(context.external_id, dict(context.fields), prompt, keep))
+    return prompted

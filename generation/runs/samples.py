@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db.models import F
 
-from generation.backends.origin import WEIGHTS
+from generation.backends.model_origin import WEIGHTS
 from generation.decoding.decoders import parse_decoder
 from generation.models import GenerationRun, Sample
 
@@ -57,14 +57,14 @@ class SampleRow:
 
 def samples_of(run: GenerationRun) -> Generator[list[SampleRow]]:
     """The samples of one context after the other: by model and decoder, in the run file's order, then by number."""
-    models = {name: place for place, name in enumerate(run.spec.get("models", ()))}
-    decoders = {name: place for place, name in enumerate(run.spec.get("decoders", ()))}
+    models = {name: position for position, name in enumerate(run.spec.get("models", ()))}
+    decoders = {name: position for position, name in enumerate(run.spec.get("decoders", ()))}
     swept = swept_parameters(decoders)
     stored = Sample.objects.filter(run=run).select_related("context", "model").annotate(made_with=F("chunk__made_with"))
     stored = stored.order_by("context_id", "model_id", "decoder", "number")  # as the unique index has them
     with closing(stored.iterator(chunk_size=FETCH_AT_ONCE)) as fetched:  # type: ignore[type-var]  # it is a generator
-        for _, found in groupby(fetched, key=lambda each: each.context_id):
-            rows = [_row(sample, swept) for sample in found]
+        for _, samples in groupby(fetched, key=lambda sample: sample.context_id):
+            rows = [_sample_row(sample, swept) for sample in samples]
             yield sorted(rows, key=lambda row: (models.get(row.model, 0), decoders.get(row.decoder, 0), row.number))
 
 
@@ -85,9 +85,9 @@ def shown_context(fields: Mapping[str, str], prompt: str, keep: int) -> str:
     return next(named, prompt[keep:])
 
 
-def _row(sample: Sample, swept: Collection[str]) -> SampleRow:
+def _sample_row(sample: Sample, swept: Collection[str]) -> SampleRow:
     context = sample.context
-    made: dict[str, Any] = sample.made_with or {}  # type: ignore[attr-defined]  # annotated by the query
+    made_with: dict[str, Any] = sample.made_with or {}  # type: ignore[attr-defined]  # annotated by the query
     return SampleRow(
         id=sample.pk,
         context_id=context.external_id,
@@ -109,8 +109,8 @@ def _row(sample: Sample, swept: Collection[str]) -> SampleRow:
         seconds=sample.seconds,
         priming=context.prompt[: context.keep],
         model_source=sample.model.source,
-        revision=next((made[name] for name in WEIGHTS if name in made), sample.model.revision),
-        dtype=made.get("dtype", ""),
-        device=made.get("device", ""),
-        versions=", ".join(f"{name} {number}" for name, number in made.get("versions", {}).items()),
+        revision=next((made_with[name] for name in WEIGHTS if name in made_with), sample.model.revision),
+        dtype=made_with.get("dtype", ""),
+        device=made_with.get("device", ""),
+        versions=", ".join(f"{name} {number}" for name, number in made_with.get("versions", {}).items()),
     )

@@ -10,17 +10,16 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection
 
 from generation.backends.base import Backend, Generated, NotGenerated, Outcome
-from generation.backends.origin import made_with
+from generation.backends.model_origin import made_with
 from generation.runs import chunks
-from generation.runs.fitting import refusals
-from generation.runs.places import Place, request_of
+from generation.runs.planned_samples import PlannedSample, request_of
+from generation.runs.suitability import refusals
 
 logger = logging.getLogger(__name__)
 
@@ -39,8 +38,8 @@ class LeaseLost(Exception):
 class LeaseKeeper:
     """Extends the leases of chunks from a separate thread while they are being made."""
 
-    def __init__(self, taken: Sequence[chunks.ClaimedChunk]) -> None:
-        self.held = list(taken)
+    def __init__(self, claimed_chunks: Sequence[chunks.ClaimedChunk]) -> None:
+        self.held = list(claimed_chunks)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
 
@@ -48,7 +47,7 @@ class LeaseKeeper:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._stop.set()
         self._thread.join(timeout=60)
 
@@ -61,7 +60,7 @@ class LeaseKeeper:
         try:
             while not self._stop.wait(settings.CHUNK_LEASE_SECONDS / 4) and self.held:
                 try:
-                    self.held = [taken for taken in self.held if chunks.extend(taken)]
+                    self.held = [claimed for claimed in self.held if chunks.extend(claimed)]
                 except DatabaseError as error:  # the leases last for three more tries
                     logger.warning("The lease of chunk %s was not extended: %s", self.held[0].chunk, error)
                     connection.close()
@@ -75,30 +74,30 @@ class Turn:
     ``ends``: how each chunk ended; None while it is not complete.
     """
 
-    def __init__(self, taken: Sequence[chunks.ClaimedChunk], *, worker: str, backend: Backend) -> None:
+    def __init__(self, claimed_chunks: Sequence[chunks.ClaimedChunk], *, worker: str, backend: Backend) -> None:
         self._made_with = {"worker": worker} | made_with(backend)
-        self._taken = taken
-        self._outcomes: list[dict[int, Outcome]] = [{} for _ in taken]
-        self.ends: list[str | None] = [None] * len(taken)
-        self.requests = [request_of(place, each.run.spec) for each in taken for place in each.places]
-        self._where = {
-            request_of(place, each.run.spec).key: (number, at)
-            for number, each in enumerate(taken)
-            for at, place in enumerate(each.places)
-        }
-        self._latest: list[tuple[int, Place, Generated]] = []
+        self._claimed = claimed_chunks
+        self._outcomes: list[dict[int, Outcome]] = [{} for _ in claimed_chunks]
+        self.ends: list[str | None] = [None] * len(claimed_chunks)
+        self.requests = []
+        self._position_of: dict[Any, tuple[int, int]] = {}
+        for number, claimed in enumerate(claimed_chunks):
+            for position, planned in enumerate(claimed.planned):
+                self.requests.append(request_of(planned, claimed.run.spec))
+                self._position_of[planned.key] = number, position
+        self._latest: list[tuple[int, PlannedSample, Generated]] = []
         self._begun = self._stored_at = time.perf_counter()
         self._shown_at = self._begun
 
     def add(self, key: Any, outcome: Outcome) -> None:
         """Add the next outcome. Stores its chunk if that is now complete."""
-        number, at = self._where[key]
-        taken, outcomes = self._taken[number], self._outcomes[number]
-        outcomes[at] = outcome
+        number, position = self._position_of[key]
+        claimed, outcomes = self._claimed[number], self._outcomes[number]
+        outcomes[position] = outcome
         if isinstance(outcome, Generated):
-            self._latest.append((number, taken.places[at], outcome))
+            self._latest.append((number, claimed.planned[position], outcome))
             del self._latest[:-PREVIEWED]
-        if len(outcomes) == len(taken.places):
+        if len(outcomes) == len(claimed.planned):
             self._finish(number)
         elif time.perf_counter() - self._shown_at >= PREVIEW_SECONDS:
             self._show()
@@ -110,79 +109,84 @@ class Turn:
 
     def store_finished(self) -> None:
         """Store the texts of chunks that will not be completed in this turn, so that nobody makes them again."""
-        for number, taken in enumerate(self._taken):
+        for number, claimed in enumerate(self._claimed):
             if self.ends[number] is None:
-                self._store_finished(number, taken)
+                self._store_finished(number, claimed)
 
-    def _store_finished(self, number: int, taken: chunks.ClaimedChunk) -> None:
-        outcomes = sorted(self._outcomes[number].items())
-        finished = [(taken.places[at], made) for at, made in outcomes if isinstance(made, Generated)]
+    def _store_finished(self, number: int, claimed: chunks.ClaimedChunk) -> None:
+        finished = [
+            (claimed.planned[position], outcome)
+            for position, outcome in sorted(self._outcomes[number].items())
+            if isinstance(outcome, Generated)
+        ]
         if not finished:
             return
         now = time.perf_counter()
         seconds, self._stored_at = now - self._stored_at, now
         try:
-            chunks.split(taken, finished, seconds=seconds, made_with=self._made_with)
+            chunks.split(claimed, finished, seconds=seconds, made_with=self._made_with)
         except DatabaseError as error:  # they are made again
-            logger.warning("The finished texts of chunk %s could not be stored: %s", taken.chunk, error)
+            logger.warning("The finished texts of chunk %s could not be stored: %s", claimed.chunk, error)
             if not connection.in_atomic_block:
                 connection.close()
 
     def _finish(self, number: int) -> None:
         """Store one chunk, or fail it for good if the model refused a prompt, because it would refuse it again."""
-        taken, found = self._taken[number], self._outcomes[number]
-        outcomes = [found[at] for at in range(len(found))]
+        claimed = self._claimed[number]
+        outcomes = [outcome for _, outcome in sorted(self._outcomes[number].items())]
         reasons = {
-            place.context.external_id: made.reason
-            for place, made in zip(taken.places, outcomes, strict=True)
-            if isinstance(made, NotGenerated)
+            planned.context.external_id: outcome.reason
+            for planned, outcome in zip(claimed.planned, outcomes, strict=True)
+            if isinstance(outcome, NotGenerated)
         }
         if reasons:
-            self._store_finished(number, taken)
-            chunks.fail(taken, refusals(reasons), final=True)
+            self._store_finished(number, claimed)
+            chunks.fail(claimed, refusals(reasons), final=True)
             self.ends[number] = FAILED
         else:
-            texts = [made for made in outcomes if isinstance(made, Generated)]
+            texts = [outcome for outcome in outcomes if isinstance(outcome, Generated)]
             now = time.perf_counter()
             seconds, self._stored_at = now - self._stored_at, now
-            self.ends[number] = STORED if _stored(taken, texts, seconds, self._made_with) else LOST
-        self._latest = [each for each in self._latest if each[0] != number]
+            self.ends[number] = STORED if self._store(claimed, texts, seconds) else LOST
+        self._latest = [latest for latest in self._latest if latest[0] != number]
 
     def _show(self) -> None:
         """Write the latest texts, and how many there are, to the first chunk that is not complete."""
-        open_ones = [number for number, end in enumerate(self.ends) if end is None]
-        taken = self._taken[open_ones[0]]
-        made = [each for number in open_ones for each in self._outcomes[number].values() if isinstance(each, Generated)]
+        unfinished = [number for number, end in enumerate(self.ends) if end is None]
+        claimed = self._claimed[unfinished[0]]
+        outcomes = (outcome for number in unfinished for outcome in self._outcomes[number].values())
+        drawn = [outcome for outcome in outcomes if isinstance(outcome, Generated)]
         preview = {
-            "n": len(made),
-            "tokens": sum(each.n_tokens for each in made),
+            "n": len(drawn),
+            "tokens": sum(generated.n_tokens for generated in drawn),
             "seconds": round(time.perf_counter() - self._stored_at, 3),
-            "texts": [_previewed(taken, place, text) for _, place, text in reversed(self._latest)],
+            "texts": [
+                {
+                    "context": planned.context.external_id,
+                    "model": claimed.chunk.model.name,
+                    "decoder": planned.decoder,
+                    "text": chunks.storable(generated.text[:PREVIEWED_CHARACTERS]),
+                }
+                for _, planned, generated in reversed(self._latest)
+            ],
         }
         try:
-            chunks.show(taken, preview)
+            chunks.show(claimed, preview)
         except DatabaseError as error:  # nobody sees the texts for a moment; they are still stored later
-            logger.warning("The texts of chunk %s could not be shown: %s", taken.chunk, error)
+            logger.warning("The texts of chunk %s could not be shown: %s", claimed.chunk, error)
             if not connection.in_atomic_block:
                 connection.close()
         self._shown_at = time.perf_counter()
 
-
-def _previewed(taken: chunks.ClaimedChunk, place: Place, made: Generated) -> dict[str, str]:
-    text = chunks.storable(made.text[:PREVIEWED_CHARACTERS])
-    found = {"context": place.context.external_id, "model": taken.chunk.model.name, "decoder": place.decoder}
-    return found | {"text": text}
-
-
-def _stored(taken: chunks.ClaimedChunk, texts: Sequence[Generated], seconds: float, made_with: dict[str, Any]) -> bool:
-    """Like ``chunks.store``, but tries again if the database is briefly unavailable: the work is already done."""
-    for left in reversed(range(STORE_TRIES)):
-        try:
-            return chunks.store(taken, texts, seconds=seconds, made_with=made_with)
-        except OperationalError:
-            if not left or connection.in_atomic_block:
-                raise
-            logger.warning("Chunk %s could not be stored; trying again.", taken.chunk, exc_info=True)
-            connection.close()
-            time.sleep(2.0)
-    return False
+    def _store(self, claimed: chunks.ClaimedChunk, texts: Sequence[Generated], seconds: float) -> bool:
+        """Like ``chunks.store``, but tries again if the database is briefly unavailable: the work is already done."""
+        for tries_left in reversed(range(STORE_TRIES)):
+            try:
+                return chunks.store(claimed, texts, seconds=seconds, made_with=self._made_with)
+            except OperationalError:
+                if not tries_left or connection.in_atomic_block:
+                    raise
+                logger.warning("Chunk %s could not be stored; trying again.", claimed.chunk, exc_info=True)
+                connection.close()
+                time.sleep(2.0)
+        return False

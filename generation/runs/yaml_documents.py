@@ -19,25 +19,20 @@ def parse_yaml(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
     List entries are called ``key, entry 1`` and so on; a nested key is called ``key.name``. Raises Invalid.
     """
     try:
-        node, document = read_mapping(_read(path), example="name: sweep-1")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise invalid(path.name, "The file is larger than 8 MB.", "Put the contexts in a CSV file.")
+        node, document = read_mapping(content.decode("utf-8-sig"), example="name: sweep-1")
+    except OSError as error:
+        raise invalid(path.name, f"It cannot be read: {error.strerror}.", "Check the path.") from None
+    except UnicodeDecodeError as error:
+        raise invalid(path.name, f"Byte {error.start + 1:,} is not UTF-8.", "Save the file as UTF-8.") from None
     except BadYaml as error:
         raise invalid(path.name, error.what, error.fix) from None
     lines: dict[str, int] = {}
     refuse_if_any(_walk(node, "", lines))
     return document, lines
-
-
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise invalid(path.name, "The file is larger than 8 MB.", "Put the contexts in a CSV file.")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise invalid(path.name, f"It cannot be read: {error.strerror}.", "Check the path.") from None
-    except UnicodeDecodeError as error:
-        raise invalid(path.name, f"Byte {error.start + 1:,} is not UTF-8.", "Save the file as UTF-8.") from None
 
 
 def _walk(node: yaml.MappingNode, prefix: str, lines: dict[str, int]) -> list[Problem]:

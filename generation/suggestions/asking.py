@@ -81,13 +81,22 @@ def ask_suggesters(
     _check(suggesters, key=key, fields=story_fields, round=round, story=story)
     now = timezone.now()
     rows = [
-        _new(each, key=key, fields=story_fields, round=round, seed=seed, story=story or key, wait=wait_seconds, now=now)
-        for each in suggesters
+        _new(
+            suggester,
+            key=key,
+            fields=story_fields,
+            round=round,
+            seed=seed,
+            story=story or key,
+            wait=wait_seconds,
+            now=now,
+        )
+        for suggester in suggesters
     ]
     with transaction.atomic():
         Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
-        found = {row.suggester_id: row for row in Suggestion.objects.filter(suggester__in=suggesters, key=key)}
-    return [found[each.pk] for each in suggesters]
+        by_suggester = {row.suggester_id: row for row in Suggestion.objects.filter(suggester__in=suggesters, key=key)}
+    return [by_suggester[suggester.pk] for suggester in suggesters]
 
 
 def read_suggestions(*, suggestions: Sequence[int], now: datetime | None = None) -> list[SuggestionStatus]:
@@ -96,17 +105,17 @@ def read_suggestions(*, suggestions: Sequence[int], now: datetime | None = None)
     Those past their deadline get a text from the pool now. Raises Invalid for an unknown id.
     """
     now = now or timezone.now()
-    found = _found(suggestions)
+    by_id = _found(suggestions)
     overdue = {
         row.pk: TOO_LATE.format(seconds=row.wait_seconds)
-        for row in found.values()
+        for row in by_id.values()
         if row.state == State.WAITING and row.deadline <= now
     }
     if overdue:
         answer_from_pool(reasons=overdue, now=now)
-        found = _found(suggestions)
-    rows = [found[each] for each in suggestions]
-    return [_status(row, rows[:place], now) for place, row in enumerate(rows)]
+        by_id = _found(suggestions)
+    rows = [by_id[suggestion_id] for suggestion_id in suggestions]
+    return [_status(row, rows[:position], now) for position, row in enumerate(rows)]
 
 
 @transaction.atomic
@@ -173,19 +182,22 @@ _COLUMNS = ("pk", "suggester__name", "suggester__wait_seconds", *_Row._fields[3:
 
 
 def _found(suggestions: Sequence[int]) -> dict[int, _Row]:
-    found = {
+    by_id = {
         row[0]: _Row(*row) for row in Suggestion.objects.filter(pk__in=suggestions).values_list(*_COLUMNS).order_by()
     }
-    for each in suggestions:
-        if each not in found:
-            raise invalid("suggestions", f"There is no suggestion {each}.")
-    return found
+    for suggestion_id in suggestions:
+        if suggestion_id not in by_id:
+            raise invalid("suggestions", f"There is no suggestion {suggestion_id}.")
+    return by_id
 
 
 def _status(row: _Row, before: Sequence[_Row], now: datetime) -> SuggestionStatus:
     waited = max(0.0, ((row.answered_at or now) - row.asked_at).total_seconds())
     left = max(0.0, (row.deadline - now).total_seconds()) if row.state == State.WAITING else 0.0
-    same = (other.pk for other in before if row.text and bare(other.text) == bare(row.text))
+    same = (earlier.pk for earlier in before if row.text and bare(earlier.text) == bare(row.text))
+    notice = NONE_CAME if row.state == State.FAILED else ""
+    if row.state == State.WAITING:
+        notice = (WRITING if waited < left else STILL_WRITING).format(waited=waited, left=max(1.0, left))
     return SuggestionStatus(
         id=row.pk,
         suggester=row.suggester,
@@ -194,17 +206,9 @@ def _status(row: _Row, before: Sequence[_Row], now: datetime) -> SuggestionStatu
         from_pool=row.from_pool,
         waited=round(waited, 3),
         left=round(left, 3),
-        notice=_notice(row.state, waited, left),
+        notice=notice,
         same_as=next(same, None),
     )
-
-
-def _notice(state: str, waited: float, left: float) -> str:
-    if state == State.FAILED:
-        return NONE_CAME
-    if state != State.WAITING:
-        return ""
-    return (WRITING if waited < left else STILL_WRITING).format(waited=waited, left=max(1.0, left))
 
 
 def _new(
@@ -237,7 +241,7 @@ def _new(
 
 
 def _check(suggesters: Sequence[Suggester], *, key: str, fields: Mapping[str, str], round: int, story: str) -> None:
-    if not suggesters or len({each.pk for each in suggesters}) != len(suggesters):
+    if not suggesters or len({suggester.pk for suggester in suggesters}) != len(suggesters):
         raise invalid(
             "suggesters", "There is no suggester, or one of them is named twice.", "Name each suggester once."
         )

@@ -21,6 +21,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from generation.decoding.quotations import has_whole_quotations, with_closed_quotation
 from generation.decoding.sentences import begins_sentence, ends_sentence, first_sentence_end, without_echo
@@ -65,7 +66,7 @@ class Cleaned:
 def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
     """The part of ``raw`` that a writer may see. ``ended``: the model ended the text by itself, so its last word is an
     end too, with or without a full stop."""
-    story = _last_line(prompt) if rules.continues else ""
+    story = (prompt.strip().splitlines() or [""])[-1] if rules.continues else ""
     text = _printable(without_echo(raw, prompt))
     text = _without_list(text, begins=not story or ends_sentence(story))
     if not text.strip():
@@ -75,9 +76,10 @@ def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
         return Cleaned(why=NO_END)
     if ends_sentence(story) and not begins_sentence(text):
         return Cleaned(why=MID_SENTENCE)
-    text = _quotation_closed(text, story)
-    if not text:
+    closed = with_closed_quotation(text, before=story)
+    if not closed or (closed != text and not ends_sentence(text)):
         return Cleaned(why=HALF_QUOTED)
+    text = closed
     if len(text) < rules.least:
         return Cleaned(why=TOO_SHORT.format(least=rules.least))
     if len(text) > rules.most:
@@ -107,20 +109,17 @@ def forbidden_word(text: str, word_list: str) -> str | None:
     a hyphen, an asterisk or an underscore does. Languages without spaces between words need another filter.
     """
     entries, pattern = _compiled(word_list)
-    found = pattern.search(_plain(text)) if pattern else None
-    return entries[" ".join(found[0].split())] if found else None
+    match = pattern.search(_plain(text)) if pattern else None
+    return entries[" ".join(match[0].split())] if match else None
 
 
 def _printable(text: str) -> str:
     """The text without control and format characters, and without the mark that a token leaves for half a character."""
     return "".join(
-        each for each in text if each in "\n\t" or (unicodedata.category(each) not in ("Cc", "Cf") and each != "\ufffd")
+        character
+        for character in text
+        if character in "\n\t" or (unicodedata.category(character) not in ("Cc", "Cf") and character != "\ufffd")
     )
-
-
-def _last_line(prompt: str) -> str:
-    lines = prompt.strip().splitlines()
-    return lines[-1] if lines else ""
 
 
 def _without_list(text: str, *, begins: bool) -> str:
@@ -131,22 +130,22 @@ def _without_list(text: str, *, begins: bool) -> str:
     return text.lstrip()[: following.start()] if following else text
 
 
-def _quotation_closed(text: str, story: str) -> str:
-    """The text with whole quotations, see the top of this module; empty if it cannot have them."""
-    whole = with_closed_quotation(text, before=story)
-    return whole if whole == text or ends_sentence(text) else ""
-
-
 def _whole_sentences(text: str, rules: Rules, *, ended: bool) -> str:
     """The text up to an end that makes it long enough, or else up to its last end; empty if it has none.
 
     An end is the end of a sentence, of a line, or of the whole text if the model ended it. Nothing after a line that is
     long enough is used, because there the model began something else.
     """
-    text, lines = _on_one_line(text)
-    last = next((end for end in lines if end >= rules.least), len(text))
-    ends = sorted({*_sentence_ends(text), *lines, *([len(text)] if ended else [])})
-    ends = [end for end in ends if end <= last]
+    lines = [line for line in (" ".join(raw_line.split()) for raw_line in text.splitlines()) if line]
+    text = " ".join(lines)
+    line_ends = [length - 1 for length in accumulate(len(line) + 1 for line in lines[:-1])]
+    last = next((end for end in line_ends if end >= rules.least), len(text))
+    every_end = {*line_ends, *([len(text)] if ended else [])}
+    start = 0
+    while length := first_sentence_end(text[start:]):
+        start += length
+        every_end.add(start)
+    ends = sorted(end for end in every_end if end <= last)
     long_enough = [end for end in ends if end >= rules.least]
     if not long_enough:
         return text[: ends[-1]] if ends else ""
@@ -154,28 +153,10 @@ def _whole_sentences(text: str, rules: Rules, *, ended: bool) -> str:
     return text[: fitting[-1] if fitting and not rules.one_sentence else long_enough[0]]
 
 
-def _on_one_line(text: str) -> tuple[str, list[int]]:
-    """The text with single spaces for all white space, and the places in it where each line but the last ended."""
-    lines = [line for line in (" ".join(each.split()) for each in text.splitlines()) if line]
-    ends, length = [], -1
-    for line in lines[:-1]:
-        length += 1 + len(line)
-        ends.append(length)
-    return " ".join(lines), ends
-
-
-def _sentence_ends(text: str) -> list[int]:
-    ends, start = [], 0
-    while end := first_sentence_end(text[start:]):
-        start += end
-        ends.append(start)
-    return ends
-
-
 def _plain(text: str) -> str:
     """Folded case, no accents, straight apostrophes."""
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return "".join(each for each in apart if not unicodedata.combining(each)).replace("\u2019", "'")
+    return "".join(character for character in apart if not unicodedata.combining(character)).replace("\u2019", "'")
 
 
 @lru_cache(maxsize=64)

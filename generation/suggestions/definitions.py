@@ -16,7 +16,7 @@ from generation.decoding.decoders import DecoderError, Limits, parse_decoder
 from generation.decoding.prompts import TemplateError, fields_of
 from generation.models import LanguageModel, Suggester
 from generation.suggestions.cleaning import Rules
-from generation.suggestions.holding import refuse_changes_in_use, snapshot_of
+from generation.suggestions.suggester_uses import refuse_changes_in_use, snapshot_of
 
 # One sentence. Most end within 25 tokens; of those that reach 40, most end before 60, and continuing them costs a
 # writer less time than a new draw, which starts again at the first token.
@@ -48,10 +48,10 @@ def create_suggester(*, name: str, model: LanguageModel, decoder: str = "ancestr
 
 def find_suggester(name: str) -> Suggester:
     """The suggester called ``name``. Raises Invalid, with the closest name that exists."""
-    found = Suggester.objects.select_related("model").filter(name=name).first()
-    if found is None:
+    suggester = Suggester.objects.select_related("model").filter(name=name).first()
+    if suggester is None:
         raise Invalid([unknown("suggester", name, Suggester.objects.order_by("name").values_list("name", flat=True))])
-    return found
+    return suggester
 
 
 @transaction.atomic
@@ -72,19 +72,44 @@ def change_suggester(*, suggester: Suggester, **values: Any) -> Suggester:
 
 def check(suggester: Suggester) -> None:
     """Put decoder and limits into their canonical form. Raises Invalid with every problem."""
-    problems = _of_fields(suggester)
-    if not problems:
-        problems = [*_of_decoder(suggester), *_of_template(suggester), *_of_numbers(suggester)]
+    try:
+        suggester.clean_fields(exclude=["model", "limits"])
+    except ValidationError as error:  # values that the columns cannot hold
+        raise Invalid([Problem(name, " ".join(texts)) for name, texts in error.message_dict.items()]) from None
+    problems: list[Problem] = []
+    try:
+        suggester.decoder = parse_decoder(suggester.decoder).name
+    except DecoderError as error:
+        problems.append(Problem("decoder", str(error)))
+    try:
+        suggester.limits = asdict(limits_of(suggester))
+    except Invalid as error:
+        problems += error.problems
+    try:
+        if not fields_of(suggester.template):
+            what = "It has no field, so every story would get the same prompt."
+            problems.append(Problem("template", what, "Use one: {story}."))
+    except TemplateError as error:
+        problems.append(Problem("template", str(error)))
+    least, most = suggester.least_characters, suggester.most_characters
+    if not 1 <= least <= most <= MOST_CHARACTERS:
+        fix = f"Use 1 to {MOST_CHARACTERS}; the minimum cannot exceed the maximum."
+        problems.append(Problem("least_characters, most_characters", f"They are {least} and {most}.", fix))
+    if not math.isfinite(suggester.wait_seconds) or not LEAST_WAIT <= suggester.wait_seconds <= LONGEST_WAIT:
+        fix = f"Use {LEAST_WAIT:g} to {LONGEST_WAIT:g} seconds."
+        problems.append(Problem("wait_seconds", f"It is {suggester.wait_seconds:g}.", fix))
+    if not 1 <= suggester.tries <= MOST_TRIES:
+        problems.append(Problem("tries", f"It is {suggester.tries}.", f"Use 1 to {MOST_TRIES}."))
     refuse_if_any(problems)
 
 
 def limits_of(suggester: Suggester) -> Limits:
     """Its limits. Raises Invalid."""
-    given, known = suggester.limits, [each.name for each in fields_in(Limits)]
-    if not isinstance(given, Mapping) or set(given) - set(known):
-        raise invalid("limits", f"It is {given!r}.", f"Use {', '.join(known)}, each with a value.")
+    limits, names = suggester.limits, [limit.name for limit in fields_in(Limits)]
+    if not isinstance(limits, Mapping) or set(limits) - set(names):
+        raise invalid("limits", f"It is {limits!r}.", f"Use {', '.join(names)}, each with a value.")
     try:
-        return Limits(**given)
+        return Limits(**limits)
     except DecoderError as error:
         raise invalid("limits", str(error)) from None
 
@@ -97,48 +122,3 @@ def rules_of(suggester: Suggester) -> Rules:
         continues=STORY in fields_of(suggester.template),
         word_list=suggester.word_list,
     )
-
-
-def _of_fields(suggester: Suggester) -> list[Problem]:
-    """Problems with values that the columns cannot hold."""
-    try:
-        suggester.clean_fields(exclude=["model", "limits"])
-    except ValidationError as error:
-        return [Problem(name, " ".join(messages)) for name, messages in error.message_dict.items()]
-    return []
-
-
-def _of_decoder(suggester: Suggester) -> list[Problem]:
-    problems = []
-    try:
-        suggester.decoder = parse_decoder(suggester.decoder).name
-    except DecoderError as error:
-        problems.append(Problem("decoder", str(error)))
-    try:
-        suggester.limits = asdict(limits_of(suggester))
-    except Invalid as error:
-        problems += error.problems
-    return problems
-
-
-def _of_template(suggester: Suggester) -> list[Problem]:
-    try:
-        if fields_of(suggester.template):
-            return []
-    except TemplateError as error:
-        return [Problem("template", str(error))]
-    return [Problem("template", "It has no field, so every story would get the same prompt.", "Use one: {story}.")]
-
-
-def _of_numbers(suggester: Suggester) -> list[Problem]:
-    problems = []
-    least, most = suggester.least_characters, suggester.most_characters
-    if not 1 <= least <= most <= MOST_CHARACTERS:
-        fix = f"Use 1 to {MOST_CHARACTERS}; the minimum cannot exceed the maximum."
-        problems.append(Problem("least_characters, most_characters", f"They are {least} and {most}.", fix))
-    if not math.isfinite(suggester.wait_seconds) or not LEAST_WAIT <= suggester.wait_seconds <= LONGEST_WAIT:
-        fix = f"Use {LEAST_WAIT:g} to {LONGEST_WAIT:g} seconds."
-        problems.append(Problem("wait_seconds", f"It is {suggester.wait_seconds:g}.", fix))
-    if not 1 <= suggester.tries <= MOST_TRIES:
-        problems.append(Problem("tries", f"It is {suggester.tries}.", f"Use 1 to {MOST_TRIES}."))
-    return problems

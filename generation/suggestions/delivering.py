@@ -81,38 +81,39 @@ class _Row(NamedTuple):
 def deliver(*, requests: Sequence[Request]) -> list[Delivery]:
     """Do what is due for each request and return its state, in the order given. A failing suggester raises no error."""
     rows = _rows(requests)
-    if missing := [each for each in requests if each.key not in rows]:
-        _ask(missing)
+    if missing := [request for request in requests if request.key not in rows]:
+        names = {request.suggester for request in missing}
+        suggesters = Suggester.objects.select_related("model").in_bulk(names, field_name="name")
+        for request in missing:
+            if request.suggester in suggesters:
+                _ask(request, suggesters[request.suggester])
+            else:
+                logger.error("A writer needs the suggester %s, which does not exist.", request.suggester)
         rows = _rows(requests)
     now = timezone.now()  # after asking: an inactive suggester's deadline is the moment of asking
-    if cancelled := [rows[each.key].pk for each in requests if _was_cancelled(each, rows)]:
+    if cancelled := [rows[request.key].pk for request in requests if _was_cancelled(request, rows)]:
         reopen_suggestions(suggestions=cancelled, now=now)
         rows = _rows(requests)
-    if late := [each for each in requests if _needs_second(each, rows, now)]:
-        _ask_again(late, rows, now)
+    if late := [request for request in requests if _needs_second(request, rows, now)]:
+        names = {request.suggester for request in late}
+        suggesters = Suggester.objects.select_related("model").in_bulk(names, field_name="name")
+        for request in late:
+            left = (rows[request.key].deadline - now).total_seconds()
+            _ask(request, suggesters[request.suggester], again=True, wait=left)
         rows = _rows(requests)
     if _close(requests, rows, now):
         rows = _rows(requests)
-    return [_delivery(each, rows, now) for each in requests]
+    return [_delivery(request, rows, now) for request in requests]
 
 
 def _rows(requests: Sequence[Request]) -> dict[str, _Row]:
-    keys = [each.key for each in requests]
-    names = {each.suggester for each in requests}
-    found = Suggestion.objects.filter(suggester__name__in=names, key__in=[*keys, *(key + AGAIN for key in keys)])
-    return {row[0]: _Row(*row) for row in found.order_by().values_list(*_Row._fields)}
+    keys = [request.key for request in requests]
+    names = {request.suggester for request in requests}
+    suggestions = Suggestion.objects.filter(suggester__name__in=names, key__in=[*keys, *(key + AGAIN for key in keys)])
+    return {row[0]: _Row(*row) for row in suggestions.order_by().values_list(*_Row._fields)}
 
 
-def _ask(requests: Sequence[Request]) -> None:
-    known = Suggester.objects.select_related("model").in_bulk([each.suggester for each in requests], field_name="name")
-    for each in requests:
-        if each.suggester in known:
-            _ask_one(each, known[each.suggester])
-        else:
-            logger.error("A writer needs the suggester %s, which does not exist.", each.suggester)
-
-
-def _ask_one(request: Request, suggester: Suggester, *, again: bool = False, wait: float | None = None) -> None:
+def _ask(request: Request, suggester: Suggester, *, again: bool = False, wait: float | None = None) -> None:
     try:
         ask_suggesters(
             suggesters=[suggester],
@@ -142,18 +143,11 @@ def _needs_second(request: Request, rows: Mapping[str, _Row], now: datetime) -> 
     return first.state == State.FAILED or (first.state == State.WAITING and late)
 
 
-def _ask_again(requests: Sequence[Request], rows: Mapping[str, _Row], now: datetime) -> None:
-    known = Suggester.objects.select_related("model").in_bulk([each.suggester for each in requests], field_name="name")
-    for each in requests:
-        left = (rows[each.key].deadline - now).total_seconds()
-        _ask_one(each, known[each.suggester], again=True, wait=left)
-
-
 def _close(requests: Iterable[Request], rows: Mapping[str, _Row], now: datetime) -> bool:
     """Cancel attempts no longer needed, and answer overdue ones from the pool. Returns whether there were any."""
     needless, overdue = [], []
-    for each in requests:
-        first, second = rows.get(each.key), rows.get(each.key + AGAIN)
+    for request in requests:
+        first, second = rows.get(request.key), rows.get(request.key + AGAIN)
         if first is None:
             continue
         waiting = [row for row in (first, second) if row is not None and row.state == State.WAITING]
@@ -175,7 +169,9 @@ def _delivery(request: Request, rows: Mapping[str, _Row], now: datetime) -> Deli
     if first is None:  # asking for it failed
         return Delivery(request.key, request.suggester, False, "none", "", now, 0.0)
     attempts = [row for row in (first, second) if row is not None]
-    done = min((row for row in attempts if row.state == State.DONE), key=_came, default=None)
+    # What a model wrote comes before a text from the pool, then the earliest first.
+    answered = [row for row in attempts if row.state == State.DONE]
+    done = min(answered, key=lambda row: (row.from_pool, row.answered_at or row.deadline), default=None)
     asked_again = second is not None
     if done is not None:
         source: Source = "pool" if done.from_pool else "second_try" if done is second else "live"
@@ -193,11 +189,6 @@ def _delivery(request: Request, rows: Mapping[str, _Row], now: datetime) -> Deli
     )  # fmt: skip
 
 
-def _came(row: _Row) -> tuple[bool, datetime]:
-    """For sorting: what a model wrote comes before a text from the pool, then the earliest first."""
-    return row.from_pool, row.answered_at or row.deadline
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """What wrote a text. Empty if that is unknown, as for pool texts from a file."""
@@ -210,12 +201,12 @@ class Origin:
 def origins(*, suggestions: Iterable[int]) -> dict[int, Origin]:
     """Model, decoder and seed behind the texts of these suggestions, by their ids."""
     rows = Suggestion.objects.filter(pk__in=suggestions).select_related("pool_text__sample__model")
-    found = {}
+    by_suggestion = {}
     for row in rows:
         sample = row.pool_text.sample if row.pool_text else None
         if row.from_pool:
-            found[row.pk] = Origin(sample.model.name, sample.decoder, sample.seed) if sample else Origin()
+            by_suggestion[row.pk] = Origin(sample.model.name, sample.decoder, sample.seed) if sample else Origin()
         elif "seed" in row.parameters:
-            made = row.parameters
-            found[row.pk] = Origin(made["model"]["name"], made["decoder"], made["seed"])
-    return found
+            parameters = row.parameters
+            by_suggestion[row.pk] = Origin(parameters["model"]["name"], parameters["decoder"], parameters["seed"])
+    return by_suggestion

@@ -27,7 +27,7 @@ from generation.backends.base import (
     Request,
     is_device_broken,
 )
-from generation.backends.origin import WEIGHTS, made_with, versions
+from generation.backends.model_origin import WEIGHTS, made_with, versions
 from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
 from generation.models import LanguageModel, Suggester, Suggestion
 from generation.registry.open_models import spec_of
@@ -141,8 +141,11 @@ class Lane:
         """The suggesters of this model whose weights were not compared since it was opened, or have other ones now."""
         if self.state != "ready":
             return []
-        ours = (row for row in suggesters if row.model_id == self.model.pk)
-        return [row for row in ours if (row.pk, repr(row.origin)) not in self.compared]
+        return [
+            row
+            for row in suggesters
+            if row.model_id == self.model.pk and (row.pk, repr(row.origin)) not in self.compared
+        ]
 
     def in_words(self) -> str:
         """The state as a sentence."""
@@ -194,8 +197,8 @@ class Lane:
                 refused.append(Result(row.pk, "", f"Suggester {row.suggester.name}: {error}", tries=row.tries))
                 continue
             why = self._backend.refusal(job.decoder) if self._backend else ""
-            if other := why_not_these(row.suggester, self.origin):
-                refused.append(Result(row.pk, "", other, tries=row.tries))
+            if mismatch := why_not_these(row.suggester, self.origin):
+                refused.append(Result(row.pk, "", mismatch, tries=row.tries))
             elif why:
                 refused.append(Result(row.pk, "", f"Model {self.name}: {why}", tries=row.tries))
             else:
@@ -208,18 +211,18 @@ class Lane:
         """Make one token for all. Returns what ended with it. An unusable text is drawn again with the next seed."""
         if self._engine is None or not self.jobs:
             return []
-        results, again = [], []
+        results, to_redraw = [], []
         for key, outcome in self._engine.step():
             job = self.jobs.get(key[0])
             if job is None:
                 continue
             result = self._judge(job, outcome)
             if result is None:
-                again.append(job)
+                to_redraw.append(job)
             else:
                 del self.jobs[job.suggestion.pk]
                 results.append(result)
-        self._send(again)
+        self._send(to_redraw)
         self._pause = FIRST_PAUSE
         return results
 
@@ -247,26 +250,9 @@ class Lane:
         raw = outcome.text.replace("\x00", "")  # PostgreSQL cannot store it
         cleaned = clean(raw, prompt=row.prompt, rules=rules_of(suggester), ended=outcome.finish_reason == "end")
         drawn = {"seed": job.seed, "finish_reason": outcome.finish_reason, "seconds": round(outcome.seconds, 3)}
-        read = {"prompt_tokens": outcome.prompt_tokens, "cut_tokens": outcome.cut_tokens}
-        result = Result(
-            suggestion=row.pk,
-            text=cleaned.text,
-            why=UNUSABLE.format(tries=job.tries, why=cleaned.why) if cleaned.why else "",
-            tries=job.tries,
-            raw_text=raw,
-            n_tokens=outcome.n_tokens,
-            log_p=outcome.log_p,
-            log_q=outcome.log_q,
-            parameters=self._parameters(job) | drawn | read,
-        )
-        if cleaned.text or job.tries >= suggester.tries or not job.decoder.samples:
-            return result
-        job.refused.append(drawn | {"text": raw, "why": cleaned.why})
-        return None
-
-    def _parameters(self, job: Job) -> dict[str, Any]:
+        prompt_sizes = {"prompt_tokens": outcome.prompt_tokens, "cut_tokens": outcome.cut_tokens}
         facts = self._facts
-        return {
+        parameters = {
             "model": {name: getattr(self.model, name) for name in _OF_MODEL},
             "dtype": facts.dtype if facts else "",
             "device": facts.device if facts else "",
@@ -277,6 +263,21 @@ class Lane:
             "weights": {name: facts.origin[name] for name in WEIGHTS if facts and name in facts.origin},
             "versions": versions(),
         }
+        result = Result(
+            suggestion=row.pk,
+            text=cleaned.text,
+            why=UNUSABLE.format(tries=job.tries, why=cleaned.why) if cleaned.why else "",
+            tries=job.tries,
+            raw_text=raw,
+            n_tokens=outcome.n_tokens,
+            log_p=outcome.log_p,
+            log_q=outcome.log_q,
+            parameters=parameters | drawn | prompt_sizes,
+        )
+        if cleaned.text or job.tries >= suggester.tries or not job.decoder.samples:
+            return result
+        job.refused.append(drawn | {"text": raw, "why": cleaned.why})
+        return None
 
 
 def _warm_up(engine: Engine) -> None:

@@ -52,7 +52,7 @@ class PoolRound:
 
 def processes(*, now: datetime) -> list[Process]:
     """All known processes, those alive first."""
-    found = [
+    all_processes = [
         Process(
             name=row.name,
             state=row.state,
@@ -63,11 +63,11 @@ def processes(*, now: datetime) -> list[Process]:
         )
         for row in ModelWorker.objects.filter(role=SUGGESTIONS).order_by("-seen_at")
     ]
-    return sorted(found, key=lambda each: not each.alive)
+    return sorted(all_processes, key=lambda process: not process.alive)
 
 
 def any_alive(*, now: datetime) -> bool:
-    return any(each.alive for each in processes(now=now))
+    return any(process.alive for process in processes(now=now))
 
 
 def waits(*, suggester: Suggester) -> Waits:

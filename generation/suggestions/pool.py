@@ -6,7 +6,7 @@ A pool belongs to a suggester, so a writer still sees the work of that model and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import transaction
@@ -37,21 +37,16 @@ def answer_from_pool(*, reasons: Mapping[int, str], now: datetime) -> list[Sugge
     seen: dict[str, set[str]] = defaultdict(set)
     for row in of_stories:
         seen[row.story].add(bare(row.text))
-    pool = _candidates(waiting)
-    for row in waiting:
-        _choose_text(row, pool, seen[row.story], now=now, why=reasons[row.pk])
-    changed = ["state", "text", "from_pool", "pool_text", "message", "leased_by", "leased_until", "answered_at"]
-    Suggestion.objects.bulk_update(waiting, changed)
-    return waiting
-
-
-def _candidates(waiting: Sequence[Suggestion]) -> dict[tuple[int, int], list[PoolText]]:
     pool: dict[tuple[int, int], list[PoolText]] = defaultdict(list)
     suggesters = {row.suggester_id for row in waiting}
     rounds = {row.round for row in waiting} | {EVERY_ROUND}
     for text in PoolText.objects.filter(suggester__in=suggesters, round__in=rounds).order_by("pk"):
         pool[text.suggester_id, text.round].append(text)
-    return pool
+    for row in waiting:
+        _choose_text(row, pool, seen[row.story], now=now, why=reasons[row.pk])
+    changed = ["state", "text", "from_pool", "pool_text", "message", "leased_by", "leased_until", "answered_at"]
+    Suggestion.objects.bulk_update(waiting, changed)
+    return waiting
 
 
 def _choose_text(
@@ -60,7 +55,7 @@ def _choose_text(
     row.leased_by, row.leased_until = "", None
     row.answered_at = max(now, row.asked_at)  # another machine's clock may be behind
     for number in dict.fromkeys((row.round, EVERY_ROUND)):
-        fresh = [each for each in pool[row.suggester_id, number] if bare(each.text) not in seen]
+        fresh = [pool_text for pool_text in pool[row.suggester_id, number] if bare(pool_text.text) not in seen]
         if fresh:
             chosen = fresh[row.seed % len(fresh)]
             row.state, row.from_pool, row.pool_text, row.text = State.DONE, True, chosen, chosen.text

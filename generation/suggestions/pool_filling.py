@@ -29,7 +29,7 @@ class Filled:
     """What happened to the texts: new in the pool, already there, or unusable and why."""
 
     added: int = 0
-    known: int = 0
+    duplicates: int = 0
     unusable: Counter[str] = field(default_factory=Counter)
 
 
@@ -59,14 +59,27 @@ def fill_from_run(
     The round is ``round``, or else the context's field ``round_field``, or else every round. Raises Invalid if the run
     has no such samples, a round is not a number, or no context has the field that was named.
     """
-    name = _decoder_name(decoder) if decoder else suggester.decoder
+    try:
+        name = parse_decoder(decoder).name if decoder else suggester.decoder
+    except DecoderError as error:
+        raise invalid("decoder", str(error)) from None
     samples: QuerySet[Sample] = Sample.objects.filter(run=run, model=suggester.model_id, decoder=name)
     if not samples.exists():
         what = f"It has no samples of {suggester.model.name} with {name}."
-        raise invalid(f"run {run.name}", what, _available(run))
+        raise invalid(f"run {run.name}", what, _available_samples(run))
     rounds = _rounds_of(run, round, round_field)
     rows = samples.select_related("context").order_by("pk").iterator(chunk_size=1000)
-    return _fill(suggester, rules_of(suggester), (_offered(row, rounds[row.context_id]) for row in rows))
+    offers = (
+        Offered(
+            round=rounds[sample.context_id],
+            text=sample.text,
+            prompt=sample.context.prompt,
+            sample=sample.pk,
+            ended=sample.finish_reason == "end",
+        )
+        for sample in rows
+    )
+    return _fill(suggester, rules_of(suggester), offers)
 
 
 def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
@@ -89,44 +102,26 @@ def remove_texts(*, suggester: Suggester, ids: Collection[int]) -> int:
     return texts.delete()[1].get(PoolText._meta.label, 0)
 
 
-def _decoder_name(text: str) -> str:
-    """The name under which samples of that decoder are stored. Raises Invalid."""
-    try:
-        return parse_decoder(text).name
-    except DecoderError as error:
-        raise invalid("decoder", str(error)) from None
-
-
 def _rounds_of(run: GenerationRun, round: int | None, round_field: str) -> dict[int, int]:
     """The round of each context of the run, by its id. All are read before any sample."""
     contexts = list(RunContext.objects.filter(run=run).order_by("number"))
     if round is not None:
-        return dict.fromkeys((each.pk for each in contexts), round_number(round, "round"))
-    if round_field != ROUND_FIELD and not any(round_field in each.fields for each in contexts):
-        names = dict.fromkeys(name for each in contexts for name in each.fields)
+        return dict.fromkeys((context.pk for context in contexts), round_number(round, "round"))
+    if round_field != ROUND_FIELD and not any(round_field in context.fields for context in contexts):
+        names = dict.fromkeys(name for context in contexts for name in context.fields)
         raise Invalid([unknown(f"run {run.name}, fields of its contexts", round_field, names)])
     return {
-        each.pk: round_number(
-            each.fields.get(round_field, EVERY_ROUND), f"context {each.external_id}, field {round_field}"
+        context.pk: round_number(
+            context.fields.get(round_field, EVERY_ROUND), f"context {context.external_id}, field {round_field}"
         )
-        for each in contexts
+        for context in contexts
     }
 
 
-def _available(run: GenerationRun) -> str:
+def _available_samples(run: GenerationRun) -> str:
     pairs = Sample.objects.filter(run=run).values_list("model__name", "decoder").distinct().order_by("model__name")
     names = [f"{model} with {decoder}" for model, decoder in pairs[:6]]
     return f"It has: {', '.join(names)}{', …' if len(pairs) > 6 else ''}." if names else "It has no samples yet."
-
-
-def _offered(sample: Sample, round: int) -> Offered:
-    return Offered(
-        round=round,
-        text=sample.text,
-        prompt=sample.context.prompt,
-        sample=sample.pk,
-        ended=sample.finish_reason == "end",
-    )
 
 
 def _lines_of(path: Path) -> Iterator[Offered]:
@@ -138,8 +133,8 @@ def _lines_of(path: Path) -> Iterator[Offered]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             if "text" not in (reader.fieldnames or ()):
-                there = ", ".join(f"“{name[:60]}”" for name in (reader.fieldnames or ())[:10]) or "nothing"
-                what = f"It has no column text; its first line has {there}."
+                columns = ", ".join(f"“{name[:60]}”" for name in (reader.fieldnames or ())[:10]) or "nothing"
+                what = f"It has no column text; its first line has {columns}."
                 raise invalid(str(path), what, "Write the names of the columns there, separated by commas: round,text.")
             for row in reader:
                 where = f"{path}, line {reader.line_num}, column round"
@@ -156,12 +151,12 @@ def _lines_of(path: Path) -> Iterator[Offered]:
         raise invalid(str(path), f"It is not a CSV file: {error}.") from None
 
 
-def round_number(given: object, where: str) -> int:
+def round_number(value: object, where: str) -> int:
     """A round from 1, or 0 for every round. Raises Invalid that names the place."""
-    text = str(given).strip()
-    number = None if isinstance(given, bool) else whole_number(text, least=0, most=MOST_ROUNDS)
+    text = str(value).strip()
+    number = None if isinstance(value, bool) else whole_number(text, least=0, most=MOST_ROUNDS)
     if number is None:
-        shown = repr(text[:60] if isinstance(given, str) else given)
+        shown = repr(text[:60] if isinstance(value, str) else value)
         raise invalid(where, f"It is {shown}.", f"A round is a whole number up to {MOST_ROUNDS}; 0 fits every round.")
     return number
 
@@ -169,22 +164,22 @@ def round_number(given: object, where: str) -> int:
 @transaction.atomic
 def _fill(suggester: Suggester, rules: Rules, offered: Iterable[Offered]) -> Filled:
     filled = Filled()
-    known = set(PoolText.objects.filter(suggester=suggester).values_list("round", "text"))
+    existing = set(PoolText.objects.filter(suggester=suggester).values_list("round", "text"))
     new: list[PoolText] = []
-    for each in offered:
-        if each.suggester not in ("", suggester.name):
-            filled.unusable[OTHERS.format(name=each.suggester)] += 1
+    for offer in offered:
+        if offer.suggester not in ("", suggester.name):
+            filled.unusable[OTHERS.format(name=offer.suggester)] += 1
             continue
-        cleaned = clean(each.text, prompt=each.prompt, rules=rules, ended=each.ended)
+        cleaned = clean(offer.text, prompt=offer.prompt, rules=rules, ended=offer.ended)
         # Nobody knows which story a text from the pool will follow, so it must stand on its own.
         why = cleaned.why or (why_no_whole_sentence(cleaned.text) if rules.continues else "")
         if why:
             filled.unusable[why] += 1
-        elif (each.round, cleaned.text) in known:
-            filled.known += 1
+        elif (offer.round, cleaned.text) in existing:
+            filled.duplicates += 1
         else:
-            known.add((each.round, cleaned.text))
-            new.append(PoolText(suggester=suggester, round=each.round, text=cleaned.text, sample_id=each.sample))
+            existing.add((offer.round, cleaned.text))
+            new.append(PoolText(suggester=suggester, round=offer.round, text=cleaned.text, sample_id=offer.sample))
     PoolText.objects.bulk_create(new, batch_size=500, ignore_conflicts=True)
     filled.added = len(new)
     return filled

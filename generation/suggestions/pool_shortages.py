@@ -16,8 +16,8 @@ Texts = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A suggestion that a story needs: whose, and in which round."""
+class Need:
+    """A suggestion that a story needs: from which suggester, and in which round."""
 
     suggester: str
     round: int
@@ -37,36 +37,33 @@ class Shortage:
     others: Sequence[str]
 
 
-def pool_shortages(places: Sequence[Place]) -> list[Shortage]:
-    """What the pools lack for a story with these places, by suggester; empty if every place gets a text for sure."""
-    texts = _texts_of({place.suggester for place in places})
+def pool_shortages(needs: Sequence[Need]) -> list[Shortage]:
+    """What the pools lack for a story with these needs, by suggester; empty if every need gets a text for sure."""
+    suggesters = {need.suggester for need in needs}
+    rows = PoolText.objects.filter(suggester__name__in=suggesters).values_list("suggester__name", "round", "text")
+    by_round: dict[tuple[str, int], set[str]] = {}
+    for name, round, text in rows:
+        by_round.setdefault((name, round), set()).add(bare(text))  # equal words are one text
+    texts = {key: frozenset(bare_texts) for key, bare_texts in by_round.items()}
     return [
         _shortage(name, lacking, texts)
-        for name in dict.fromkeys(place.suggester for place in places)
-        if (lacking := {place.round: count for place, count in _lacking(places, texts) if place.suggester == name})
+        for name in dict.fromkeys(need.suggester for need in needs)
+        if (lacking := {need.round: count for need, count in _lacking(needs, texts) if need.suggester == name})
     ]
 
 
-def _texts_of(suggesters: set[str]) -> Mapping[tuple[str, int], Texts]:
-    """The different texts in each pool, by suggester and round. Equal words are one text."""
-    found: dict[tuple[str, int], set[str]] = {}
-    rows = PoolText.objects.filter(suggester__name__in=suggesters).values_list("suggester__name", "round", "text")
-    for name, round, text in rows:
-        found.setdefault((name, round), set()).add(bare(text))
-    return {key: frozenset(texts) for key, texts in found.items()}
+def _lacking(needs: Sequence[Need], texts: Mapping[tuple[str, int], Texts]) -> list[tuple[Need, int]]:
+    """The needs that could get no text, with the number of texts that they lack.
 
-
-def _lacking(places: Sequence[Place], texts: Mapping[tuple[str, int], Texts]) -> list[tuple[Place, int]]:
-    """The places that could get no text, with the number of texts that they lack.
-
-    A place takes a text for its round, and one for every round only if those may all be taken. So what it can reach
-    grows until nothing changes: each other place can take at most one text of what it reaches.
+    A need takes a text for its round, and one for every round only if those may all be taken. So what it can reach
+    grows until nothing changes: each other need can take at most one text of what it reaches.
     """
-    own = [texts.get((place.suggester, place.round), frozenset()) for place in places]
-    whole = [
-        mine | texts.get((place.suggester, EVERY_ROUND), frozenset()) for mine, place in zip(own, places, strict=True)
+    for_round = [texts.get((need.suggester, need.round), frozenset()) for need in needs]
+    reachable = [
+        mine | texts.get((need.suggester, EVERY_ROUND), frozenset())
+        for mine, need in zip(for_round, needs, strict=True)
     ]
-    reach = list(own)
+    reach = list(for_round)
 
     def rivals(number: int, of: Texts) -> int:
         return sum(1 for other, reached in enumerate(reach) if other != number and not reached.isdisjoint(of))
@@ -74,22 +71,22 @@ def _lacking(places: Sequence[Place], texts: Mapping[tuple[str, int], Texts]) ->
     while True:
         wider = [
             mine if len(mine) > rivals(number, mine) else everything
-            for number, (mine, everything) in enumerate(zip(own, whole, strict=True))
+            for number, (mine, everything) in enumerate(zip(for_round, reachable, strict=True))
         ]
         if wider == reach:
             break
         reach = wider
-    lacking = [(place, rivals(number, reach[number]) + 1 - len(reach[number])) for number, place in enumerate(places)]
-    return [(place, count) for place, count in lacking if count > 0]
+    lacking = [(need, rivals(number, reach[number]) + 1 - len(reach[number])) for number, need in enumerate(needs)]
+    return [(need, count) for need, count in lacking if count > 0]
 
 
 def _shortage(name: str, lacking: Mapping[int, int], texts: Mapping[tuple[str, int], Texts]) -> Shortage:
-    mine: Texts = frozenset().union(*(found for (owner, _), found in texts.items() if owner == name))
+    mine: Texts = frozenset().union(*(pool_texts for (owner, _), pool_texts in texts.items() if owner == name))
     sharing = {
-        owner: mine & frozenset().union(*(found for (other, _), found in texts.items() if other == owner))
+        owner: mine & frozenset().union(*(pool_texts for (other, _), pool_texts in texts.items() if other == owner))
         for owner, _ in texts
         if owner != name
     }
     shared = frozenset().union(*sharing.values())
-    others = [owner for owner, both in sharing.items() if both]
+    others = [owner for owner, common in sharing.items() if common]
     return Shortage(name, max(lacking.values()), sorted(lacking), len(shared), others)

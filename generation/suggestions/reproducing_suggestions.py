@@ -16,12 +16,12 @@ from generation.registry.registration import find_model
 
 @dataclass(frozen=True, slots=True)
 class Reproduced:
-    """The stored suggestion and the raw text its seed gives now. ``here`` and ``then``: dtype and device."""
+    """The stored suggestion and the raw text its seed gives now. ``now`` and ``then``: dtype and device."""
 
     suggestion: Suggestion
     raw_text: str
     same: bool
-    here: str
+    now: str
     then: str
 
 
@@ -34,20 +34,20 @@ def reproduce_suggestion(*, suggestion_id: int, backend_of: BackendOf | None = N
     row = Suggestion.objects.filter(pk=suggestion_id).first()
     if row is None:
         raise invalid("suggestion", f"There is no suggestion {suggestion_id}.")
-    made = row.parameters
-    if "seed" not in made:
+    parameters = row.parameters
+    if "seed" not in parameters:
         raise invalid("suggestion", "No model wrote it.", "It came from the pool, or it is still waiting.")
-    model = find_model(made["model"]["name"])
+    model = find_model(parameters["model"]["name"])
     if lacking := why_not(model.backend):
         raise BackendError(lacking)
     backend = (backend_of or open_models.backend_of)(model)
     request = Request(
         key=row.pk,
         prompt=row.prompt,
-        decoder=parse_decoder(made["decoder"]),
-        limits=Limits(**made["limits"]),
-        seed=made["seed"],
-        keep=made["keep"],
+        decoder=parse_decoder(parameters["decoder"]),
+        limits=Limits(**parameters["limits"]),
+        seed=parameters["seed"],
+        keep=parameters["keep"],
     )
     outcome = backend.generate([request])[0]
     if not isinstance(outcome, Generated):
@@ -57,6 +57,6 @@ def reproduce_suggestion(*, suggestion_id: int, backend_of: BackendOf | None = N
         suggestion=row,
         raw_text=text,
         same=text == row.raw_text,
-        here=f"{facts.dtype} on {facts.device}",
-        then=f"{made['dtype']} on {made['device']}",
+        now=f"{facts.dtype} on {facts.device}",
+        then=f"{parameters['dtype']} on {parameters['device']}",
     )

@@ -63,20 +63,18 @@ def claim(
         if free.get(row.model, 0) > 0 and row.tries < row.most_tries and row.pk not in besides:
             free[row.model] -= 1
             chosen.append(row.pk)
-    return _lease(chosen, name=name, lease=lease, now=now) if chosen else []
-
-
-@transaction.atomic
-def _lease(chosen: Sequence[int], *, name: str, lease: timedelta, now: datetime) -> list[Suggestion]:
-    rows = Suggestion.objects.filter(_unleased(now), pk__in=chosen, state=State.WAITING)
-    rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    taken = list(rows.select_related("suggester__model").order_by("asked_at", "pk"))
-    Suggestion.objects.filter(pk__in=[row.pk for row in taken]).update(
-        leased_by=name, leased_until=now + lease, tries=F("tries") + 1, started_at=Coalesce("started_at", now)
-    )
-    for row in taken:
-        row.tries += 1
-    return taken
+    if not chosen:
+        return []
+    with transaction.atomic():
+        rows = Suggestion.objects.filter(_unleased(now), pk__in=chosen, state=State.WAITING)
+        rows = rows.select_for_update(skip_locked=True, of=("self",), no_key=True)
+        claimed = list(rows.select_related("suggester__model").order_by("asked_at", "pk"))
+        Suggestion.objects.filter(pk__in=[suggestion.pk for suggestion in claimed]).update(
+            leased_by=name, leased_until=now + lease, tries=F("tries") + 1, started_at=Coalesce("started_at", now)
+        )
+    for suggestion in claimed:
+        suggestion.tries += 1
+    return claimed
 
 
 @transaction.atomic
@@ -113,7 +111,29 @@ def store(*, name: str, results: Sequence[Result], now: datetime) -> int:
     Each suggestion is answered once: a text that arrives after the pool's is saved as ``late_text``, and what another
     process stored stays. Suggestions without a usable text get one from the pool.
     """
-    in_time, hopeless = _store_each(name, {each.suggestion: each for each in results}, now)
+    by_id = {result.suggestion: result for result in results}
+    changed, hopeless, in_time = [], {}, 0
+    with transaction.atomic():
+        for row in Suggestion.objects.select_for_update(no_key=True).filter(pk__in=by_id).order_by("pk"):
+            result = by_id[row.pk]
+            if row.state == State.WAITING and result.text:
+                row.state, row.text = State.DONE, result.text
+                row.answered_at = max(now, row.asked_at)  # the asker's clock may be ahead of this machine's
+                row.leased_by, row.leased_until = "", None
+                in_time += 1
+            elif row.state == State.WAITING and row.leased_by == name:
+                row.leased_by, row.leased_until = "", None
+                hopeless[row.pk] = result.why
+            elif result.text and not row.raw_text:
+                row.late_text = result.text
+            else:
+                continue
+            row.tries = max(row.tries, result.tries)
+            row.raw_text, row.n_tokens = result.raw_text, result.n_tokens
+            row.log_p, row.log_q = result.log_p, result.log_q
+            row.parameters = dict(result.parameters or {})
+            changed.append(row)
+        _save(changed)
     if hopeless:
         answer_from_pool(reasons=hopeless, now=now)
     return in_time
@@ -143,32 +163,8 @@ def _free(now: datetime) -> list[_Free]:
     suggestions that it ever gave.
     """
     rows = Suggestion.objects.filter(_unleased(now), state=State.WAITING, deadline__gt=now).order_by("asked_at", "pk")
-    found = rows.values_list("pk", "suggester__model_id", "tries", "suggester__tries")[:MOST_AT_ONCE]
-    return [_Free(*row) for row in found]
-
-
-@transaction.atomic
-def _store_each(name: str, results: Mapping[int, Result], now: datetime) -> tuple[int, dict[int, str]]:
-    rows = Suggestion.objects.select_for_update(no_key=True).filter(pk__in=results).order_by("pk")
-    changed, hopeless, in_time = [], {}, 0
-    for row in rows:
-        result = results[row.pk]
-        if row.state == State.WAITING and result.text:
-            row.state, row.text = State.DONE, result.text
-            row.answered_at = max(now, row.asked_at)  # the asker's clock may be ahead of this machine's
-            row.leased_by, row.leased_until = "", None
-            in_time += 1
-        elif row.state == State.WAITING and row.leased_by == name:
-            row.leased_by, row.leased_until = "", None
-            hopeless[row.pk] = result.why
-        elif result.text and not row.raw_text:
-            row.late_text = result.text
-        else:
-            continue
-        _describe(row, result)
-        changed.append(row)
-    _save(changed)
-    return in_time, hopeless
+    values = rows.values_list("pk", "suggester__model_id", "tries", "suggester__tries")[:MOST_AT_ONCE]
+    return [_Free(*row) for row in values]
 
 
 _FIELDS = {field.name: field for field in Suggestion._meta.concrete_fields}
@@ -193,10 +189,3 @@ def _save(rows: Sequence[Suggestion]) -> None:
     ]
     with connection.cursor() as cursor:
         cursor.executemany(_SAVE, values)
-
-
-def _describe(row: Suggestion, result: Result) -> None:
-    row.tries = max(row.tries, result.tries)
-    row.raw_text, row.n_tokens = result.raw_text, result.n_tokens
-    row.log_p, row.log_q = result.log_p, result.log_q
-    row.parameters = dict(result.parameters or {})

@@ -23,7 +23,7 @@ from django.utils import timezone
 
 from generation.models import LanguageModel, ModelWorker, Suggester
 from generation.registry import presence
-from generation.registry.checking import end_process_if
+from generation.registry.checking import end_process_if_broken
 from generation.suggestions import serving
 from generation.suggestions.asking import close_abandoned
 from generation.suggestions.lanes import Lane, OpenBackend
@@ -93,13 +93,13 @@ class SuggesterProcess:
     def turn(self) -> float:
         """Look for new requests, make one token with every model, store what ended. Returns the seconds to pause."""
         self.turn_at = time.monotonic()
-        self._with_database(self._look)
+        self._with_database(self._do_what_is_due)
         if self.busy and self._is_due("needless", self._poll):
             self._with_database(self._drop_needless)
         began = time.monotonic()
         for lane in self.lanes.values():
             self._work(lane, lane.step)
-            end_process_if(lane.device_error)
+            end_process_if_broken(lane.device_error)
         worked = time.monotonic() - began
         if self._results:
             self._with_database(self._store)
@@ -122,16 +122,16 @@ class SuggesterProcess:
 
     # --- What is due ---
 
-    def _look(self) -> None:
+    def _do_what_is_due(self) -> None:
         if self._is_due("refresh", REFRESH_SECONDS):
-            self._refresh()
+            self._refresh_lanes()
         if self._is_due("housekeeping", HOUSEKEEPING_SECONDS):
             close_abandoned()
             presence.delete_old_rows()
         if self.lanes and self._is_due("exhausted", PULSE_SECONDS):
             serving.answer_exhausted_from_pool(now=timezone.now())
-        if self._is_due("take", self._poll):
-            self._take()
+        if self._is_due("claim", self._poll):
+            self._claim()
 
     def _is_due(self, what: str, every: float) -> bool:
         now = time.monotonic()
@@ -140,24 +140,20 @@ class SuggesterProcess:
         self._due[what] = now + every
         return True
 
-    def _refresh(self) -> None:
+    def _refresh_lanes(self) -> None:
         """Open the models that active suggesters use, and close those that none of them uses any more."""
         used = LanguageModel.objects.filter(suggesters__active=True).distinct()
-        wanted = {each.pk: each for each in used if not self._only or each.name in self._only}
+        needed = {model.pk: model for model in used if not self._only or model.name in self._only}
         for pk, lane in list(self.lanes.items()):
-            lane.wanted = pk in wanted
+            lane.wanted = pk in needed
             lane.tend()
             if not lane.wanted and not lane.jobs and lane.state != "loading":
                 lane.close()
                 del self.lanes[pk]
-        for pk, model in wanted.items():
+        for pk, model in needed.items():
             if pk not in self.lanes:
                 self.lanes[pk] = Lane(model=model, open_backend=self._open_backend, rows=self._rows)
-
-        self._compare_weights()
-
-    def _compare_weights(self) -> None:
-        """For each suggester once after its model was opened, and again when its weights were accepted."""
+        # Weights are compared for each suggester once after its model was opened, and again when they were accepted.
         if any(lane.state == "ready" for lane in self.lanes.values()):
             active = list(Suggester.objects.filter(active=True).only("pk", "model_id", "origin"))
             for lane in self.lanes.values():
@@ -174,17 +170,17 @@ class SuggesterProcess:
         if dropped:
             serving.release(name=self.name, suggestions=dropped)
 
-    def _take(self) -> None:
+    def _claim(self) -> None:
         room = {pk: lane.room for pk, lane in self.lanes.items() if lane.room > 0}
         if not room or not serving.anything_waits():
             return
-        taken = serving.claim(
+        claimed = serving.claim(
             name=self.name, room=room, lease=self._lease, now=timezone.now(), besides=set(self._jobs())
         )
         for pk, lane in self.lanes.items():
-            ours = [row for row in taken if row.suggester.model_id == pk]
-            if ours:
-                self._work(lane, partial(lane.add, ours))
+            suggestions = [row for row in claimed if row.suggester.model_id == pk]
+            if suggestions:
+                self._work(lane, partial(lane.add, suggestions))
 
     # --- Work and its results ---
 
@@ -217,7 +213,8 @@ class SuggesterProcess:
 
     def _finish(self) -> None:
         """Store what is ready, release the rest."""
-        for do in (self._store, lambda: serving.release(name=self.name), self._leave):
+        row = ModelWorker.objects.filter(name=self.name)
+        for do in (self._store, lambda: serving.release(name=self.name), row.delete):
             try:
                 do()
             except DatabaseError as error:
@@ -227,10 +224,6 @@ class SuggesterProcess:
         self.lanes.clear()
 
     # --- Health ---
-
-    def _leave(self) -> None:
-        """Delete the process's row when it ends normally."""
-        ModelWorker.objects.filter(name=self.name).delete()
 
     def _write_row(self, state: str) -> None:
         ModelWorker.objects.update_or_create(
@@ -251,7 +244,7 @@ class SuggesterProcess:
     @property
     def state(self) -> str:
         states = {lane.state for lane in list(self.lanes.values())}
-        return next((each for each in ("failed", "loading", "ready") if each in states), "idle")
+        return next((state for state in ("failed", "loading", "ready") if state in states), "idle")
 
     def message(self) -> str:
         lanes = list(self.lanes.values())
@@ -272,9 +265,13 @@ class Pulse(threading.Thread):
 
     def run(self) -> None:
         while not self._end.wait(self._every):
-            self._check()
+            self.end_if_stuck()
             try:
-                self._write()
+                if self._process.busy:
+                    serving.extend(name=self._process.name, lease=self._lease, now=timezone.now())
+                if time.monotonic() >= self._beat_at:
+                    self._beat_at = time.monotonic() + HEARTBEAT_SECONDS
+                    self._process.beat()
             except DatabaseError as error:
                 logger.warning("No heartbeat: %s", str(error).strip())
                 connection.close()
@@ -284,14 +281,8 @@ class Pulse(threading.Thread):
         self._end.set()
         self.join(timeout=10)
 
-    def _write(self) -> None:
-        if self._process.busy:
-            serving.extend(name=self._process.name, lease=self._lease, now=timezone.now())
-        if time.monotonic() >= self._beat_at:
-            self._beat_at = time.monotonic() + HEARTBEAT_SECONDS
-            self._process.beat()
-
-    def _check(self) -> None:
+    def end_if_stuck(self) -> None:
+        """End the whole process if its main thread hangs."""
         if self._process.stuck:
             seconds = time.monotonic() - self._process.turn_at
             logger.critical("No token in %.0f s: this process hangs and ends itself.", seconds)

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from common.problems import Problem, invalid
-from generation.backends.origin import differing
+from generation.backends.model_origin import differing
 from generation.models import Suggester
-from generation.suggestions.holding import InUse, users_of
+from generation.suggestions.suggester_uses import InUse, users_of
 
 OTHER_WEIGHTS = (
     "The model {model} is not the one that suggester {suggester} began with: it was {was} and is now {now}. Bring the "
@@ -36,16 +36,16 @@ class Changed(NamedTuple):
 
 def changed_weights(suggester: Suggester) -> Changed | None:
     """What a process has found instead of the weights that the suggester began with; None if none has."""
-    found = differing(suggester.origin, suggester.other_origin)
-    return Changed(*found) if found else None
+    changed = differing(suggester.origin, suggester.other_origin)
+    return Changed(*changed) if changed else None
 
 
 def why_not_these(suggester: Suggester, now: Mapping[str, Any]) -> str:
     """Why a model with these weights must not write for the suggester; empty if it may."""
-    found = differing(suggester.origin, now)
-    if not found:
+    changed = differing(suggester.origin, now)
+    if not changed:
         return ""
-    return OTHER_WEIGHTS.format(model=suggester.model.name, suggester=suggester.name, was=found[0], now=found[1])
+    return OTHER_WEIGHTS.format(model=suggester.model.name, suggester=suggester.name, was=changed[0], now=changed[1])
 
 
 @transaction.atomic

@@ -74,18 +74,26 @@ def writing(path: Path) -> Iterator[Writer]:
 
 def unpack(path: Path, folder: Path) -> dict[str, Any]:
     """Writes the members into the folder and returns the manifest. Raises Invalid unless they match the manifest."""
-    found: dict[str, dict[str, Any]] = {}
+    unpacked: dict[str, dict[str, Any]] = {}
     try:
         with tarfile.open(path, mode="r:gz") as tar:
             for member in tar:
-                found[member.name] = _unpack_member(tar, member, folder)
+                unpacked[member.name] = _unpack_member(tar, member, folder)
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.filename:
             raise
         reason = str(error) or "it ends too early"
         raise invalid(path.name, f"This is not a complete backup: {reason}.", "Use another copy.") from None
     manifest = _manifest(path, folder)
-    _compare(path, manifest["members"], found)
+    unpacked.pop(MANIFEST, None)
+    listed = manifest["members"]
+    refuse_if_any(
+        [
+            Problem(path.name, f"{name[:200]} is damaged or missing.", "Use another copy.")
+            for name in sorted(listed.keys() | unpacked.keys())
+            if listed.get(name) != unpacked.get(name)
+        ]
+    )
     return manifest
 
 
@@ -115,14 +123,3 @@ def _manifest(path: Path, folder: Path) -> dict[str, Any]:
         what = f"This backup does not have the format {FORMAT}."
         raise invalid(path.name, what, "Restore it with the version of HITServer that made it.")
     return manifest
-
-
-def _compare(path: Path, listed: dict[str, Any], found: dict[str, dict[str, Any]]) -> None:
-    found = {name: facts for name, facts in found.items() if name != MANIFEST}
-    refuse_if_any(
-        [
-            Problem(path.name, f"{name[:200]} is damaged or missing.", "Use another copy.")
-            for name in sorted(listed.keys() | found.keys())
-            if listed.get(name) != found.get(name)
-        ]
-    )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotation.journal import journal_entries
+from annotation.redaction_journal import journal_entries
 from hitserver.backup.archive import MANIFEST, MOST_MANIFEST_BYTES
 
 
@@ -26,9 +26,9 @@ class Outdated:
 
 def outdated(folder: Path | None = None) -> list[Outdated]:
     """The backups in ``folder`` and the copies that this server made, if workers' data were deleted after them."""
-    deleted = [entry.at for entry in journal_entries()]
-    found = [Outdated(path, at, sum(at < each for each in deleted)) for path, at in _files(folder)]
-    return [each for each in found if each.deletions]
+    moments = [entry.at for entry in journal_entries()]
+    files = [Outdated(path, made_at, sum(made_at < moment for moment in moments)) for path, made_at in _files(folder)]
+    return [file for file in files if file.deletions]
 
 
 def deletions_since(made_at: str) -> int:

@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from annotation.services.picture_files import COPIES
+from annotation.studies.image_files import COPIES
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 from hitserver.backup import archive
@@ -86,7 +86,7 @@ def restore(path: Path, *, force: bool = False) -> Outcome:
         if undone := deletions_since(manifest["made_at"]):
             what = f"This undid the deletion of {counted(undone, 'worker')}' data." if undone > 1 else ONE_UNDONE
             notes.append(f"{what} Now run: manage.py study redact --again")
-        if _migrations_due():
+        if migrations_due():
             call_command("migrate", interactive=False, verbosity=0)
             notes.append("The backup was made by an older version; its tables were brought up to date.")
     return Outcome(sum(manifest["rows"].values()), files, manifest["made_at"], tuple(notes))
@@ -106,6 +106,12 @@ def copy_before_migrating() -> Path | None:
     for old in sorted(folder.glob("before-migrating-*.sqlite3"))[: -settings.MIGRATION_COPIES]:
         old.unlink()
     return copy
+
+
+def migrations_due() -> bool:
+    """Whether the database lacks a migration of this version."""
+    executor = MigrationExecutor(connection)
+    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def version() -> str:
@@ -142,7 +148,9 @@ def _home(name: str) -> Path:
 
 def _add_files(writer: archive.Writer, name: str) -> int:
     home, count = _home(name), 0
-    for path in sorted(each for each in home.rglob("*") if each.is_file() and not each.is_symlink()):
+    for path in sorted(home.rglob("*")):
+        if not path.is_file() or path.is_symlink():
+            continue
         if path.is_relative_to(home / COPIES):
             continue  # smaller copies of images, which are made again when they are needed
         try:
@@ -155,29 +163,17 @@ def _add_files(writer: archive.Writer, name: str) -> int:
 
 def _check_fits(path: Path, manifest: dict[str, Any], database: Database) -> None:
     if manifest["database"] != database.member:
-        there, here = (_kind(name) for name in (manifest["database"], database.member))
-        what = f"The backup is of a {there} database, and this server uses {here}."
-        raise invalid(path.name, what, f"Set DATABASE_URL to a {there} database (for SQLite: leave it empty).")
-    known = _known_migrations()
-    unknown = [f"{app}.{name}" for app, name in manifest["migrations"] if (app, name) not in known]
+        kinds = ("SQLite", "PostgreSQL")
+        server_kind, backup_kind = kinds if database.member == Sqlite.member else kinds[::-1]
+        what = f"The backup is of a {backup_kind} database, and this server uses {server_kind}."
+        raise invalid(path.name, what, f"Set DATABASE_URL to a {backup_kind} database (for SQLite: leave it empty).")
+    loader = MigrationExecutor(connection).loader
+    replaced = {old for migration in loader.disk_migrations.values() for old in migration.replaces}
+    migrations = set(loader.disk_migrations) | replaced
+    unknown = [f"{app}.{name}" for app, name in manifest["migrations"] if (app, name) not in migrations]
     if unknown:
         what = f"This backup is of HITServer {manifest['version']} and is newer: {', '.join(unknown[:3])}."
         raise invalid(path.name, what, f"Install that version or a newer one; this is {version()}.")
-
-
-def _kind(member: str) -> str:
-    return "SQLite" if member == Sqlite.member else "PostgreSQL"
-
-
-def _known_migrations() -> set[tuple[str, str]]:
-    loader = MigrationExecutor(connection).loader
-    replaced = {old for migration in loader.disk_migrations.values() for old in migration.replaces}
-    return set(loader.disk_migrations) | replaced
-
-
-def _migrations_due() -> bool:
-    executor = MigrationExecutor(connection)
-    return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def _make_room(database: Database, *, force: bool) -> list[str]:
@@ -192,11 +188,11 @@ def _make_room(database: Database, *, force: bool) -> list[str]:
     if not force:
         fix = "Restore into a new folder (HITSERVER_VAR) or database. Or add --force: it backs up what is here first."
         refuse_if_any([*problems, Problem("restore", "Nothing was changed.", fix)])
-    kept = _private(Path(settings.VAR) / "copies") / f"before-restoring-{_stamp()}.tar.gz"
-    back_up(kept)
+    previous = _private(Path(settings.VAR) / "copies") / f"before-restoring-{_stamp()}.tar.gz"
+    back_up(previous)
     for home in files:
         shutil.rmtree(home)
-    return [f"The previous data are in {kept}."]
+    return [f"The previous data are in {previous}."]
 
 
 def _put_files(unpacked: Path, name: str) -> int:

@@ -9,16 +9,18 @@ from django.db.models import QuerySet
 from marketplace.models import Hit, HITLayout
 from marketplace.operations.registry import Call
 from marketplace.operations.shared import Output, dollars, handles, hit_out, listed, own_hit, own_hit_type
-from marketplace.services import hits, layouts
-from marketplace.services.qualifications import find_type
+from marketplace.services.hits import layouts, posting
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.qualifications.qualification_types import find_type
 from marketplace.services.refusals import InvalidParameter
-from marketplace.services.upkeep import bring_up_to_date
 
 
 @handles("CreateHITType")
 def create_hit_type(call: Call) -> Output:
     return {
-        "HITTypeId": hits.create_hit_type(requester=call.requester, properties=_properties(call), now=call.now).type_id
+        "HITTypeId": posting.create_hit_type(
+            requester=call.requester, properties=_properties(call), now=call.now
+        ).type_id
     }
 
 
@@ -34,49 +36,49 @@ def create_hit_with_hit_type(call: Call) -> Output:
 
 def _create(call: Call, hit_type: Any) -> Output:
     token = call.parameters.get("UniqueRequestToken", "")
-    hit = hits.create_hit(requester=call.requester, hit_type=hit_type, work=_work(call), token=token, now=call.now)
+    hit = posting.create_hit(requester=call.requester, hit_type=hit_type, work=_work(call), token=token, now=call.now)
     return {"HIT": hit_out(hit)}
 
 
-def _properties(call: Call) -> hits.Properties:
-    given = call.parameters
-    return hits.Properties(
-        title=given["Title"],
-        description=given["Description"],
-        keywords=given.get("Keywords", ""),
+def _properties(call: Call) -> posting.Properties:
+    parameters = call.parameters
+    return posting.Properties(
+        title=parameters["Title"],
+        description=parameters["Description"],
+        keywords=parameters.get("Keywords", ""),
         reward=dollars(call, "Reward"),
-        assignment_duration=given["AssignmentDurationInSeconds"],
-        auto_approval_delay=given.get("AutoApprovalDelayInSeconds", hits.DEFAULT_AUTO_APPROVAL),
-        requirements=given.get("QualificationRequirements", ()),
+        assignment_duration=parameters["AssignmentDurationInSeconds"],
+        auto_approval_delay=parameters.get("AutoApprovalDelayInSeconds", posting.DEFAULT_AUTO_APPROVAL),
+        requirements=parameters.get("QualificationRequirements", ()),
     )
 
 
-def _work(call: Call) -> hits.Work:
-    given = call.parameters
+def _work(call: Call) -> posting.Work:
+    parameters = call.parameters
     layout = _layout(call)
-    return hits.Work(
-        question=given["Question"] if layout is None else layouts.filled(layout, _layout_values(call)),
+    return posting.Work(
+        question=parameters["Question"] if layout is None else layouts.filled(layout, _layout_values(call)),
         layout=layout,
-        lifetime=given["LifetimeInSeconds"],
-        max_assignments=given.get("MaxAssignments", 1),
-        annotation=given.get("RequesterAnnotation", ""),
-        assignment_review_policy=given.get("AssignmentReviewPolicy"),
-        hit_review_policy=given.get("HITReviewPolicy"),
+        lifetime=parameters["LifetimeInSeconds"],
+        max_assignments=parameters.get("MaxAssignments", 1),
+        annotation=parameters.get("RequesterAnnotation", ""),
+        assignment_review_policy=parameters.get("AssignmentReviewPolicy"),
+        hit_review_policy=parameters.get("HITReviewPolicy"),
     )
 
 
 def _layout(call: Call) -> HITLayout | None:
     """The layout to create the HIT from; None if the call has a question instead."""
-    given = call.parameters
-    if "HITLayoutId" not in given:
-        if "HITLayoutParameters" in given:
+    parameters = call.parameters
+    if "HITLayoutId" not in parameters:
+        if "HITLayoutParameters" in parameters:
             raise InvalidParameter("HITLayoutId", "HITLayoutParameters need it.")
-        if "Question" not in given:
+        if "Question" not in parameters:
             raise InvalidParameter("Question", "A HIT needs a Question or a HITLayoutId.")
         return None
-    if "Question" in given:
+    if "Question" in parameters:
         raise InvalidParameter("HITLayoutId", "Send a Question or a HITLayoutId, not both.")
-    return layouts.find_layout(requester=call.requester, layout_id=given["HITLayoutId"])
+    return layouts.find_layout(requester=call.requester, layout_id=parameters["HITLayoutId"])
 
 
 def _layout_values(call: Call) -> dict[str, str]:
@@ -108,10 +110,10 @@ def list_hits(call: Call) -> Output:
 
 @handles("ListReviewableHITs")
 def list_reviewable_hits(call: Call) -> Output:
-    found = _current(call).filter(state=call.parameters.get("Status", "Reviewable"))
+    reviewable = _current(call).filter(state=call.parameters.get("Status", "Reviewable"))
     if "HITTypeId" in call.parameters:
-        found = found.filter(hit_type=own_hit_type(call))
-    return listed(call, found, name="HITs", write=hit_out, order=NEWEST_FIRST)
+        reviewable = reviewable.filter(hit_type=own_hit_type(call))
+    return listed(call, reviewable, name="HITs", write=hit_out, order=NEWEST_FIRST)
 
 
 @handles("ListHITsForQualificationType")
@@ -121,7 +123,7 @@ def list_hits_for_qualification_type(call: Call) -> Output:
     asking = [
         pk
         for pk, requirements in call.requester.hit_types.values_list("pk", "requirements")
-        if any(each["QualificationTypeId"] == type_id for each in requirements)
+        if any(requirement["QualificationTypeId"] == type_id for requirement in requirements)
     ]
     asking_for_it = _current(call).filter(hit_type__in=asking)
     return listed(call, asking_for_it, name="HITs", write=hit_out, order=NEWEST_FIRST)
@@ -130,13 +132,13 @@ def list_hits_for_qualification_type(call: Call) -> Output:
 def _current(call: Call) -> QuerySet[Hit]:
     """The caller's HITs in their current state, except disposed ones."""
     bring_up_to_date(requester=call.requester, now=call.now)
-    own = Hit.objects.filter(requester=call.requester).exclude(state=Hit.State.DISPOSED)
-    return own.select_related("hit_type", "layout")
+    current = Hit.objects.filter(requester=call.requester).exclude(state=Hit.State.DISPOSED)
+    return current.select_related("hit_type", "layout")
 
 
 @handles("CreateAdditionalAssignmentsForHIT")
 def create_additional_assignments(call: Call) -> Output:
-    hits.extend_hit(
+    posting.extend_hit(
         hit=own_hit(call),
         additional=call.parameters["NumberOfAdditionalAssignments"],
         token=call.parameters.get("UniqueRequestToken", ""),
@@ -147,23 +149,23 @@ def create_additional_assignments(call: Call) -> Output:
 
 @handles("UpdateExpirationForHIT")
 def update_expiration(call: Call) -> Output:
-    hits.set_expiration(hit=own_hit(call), expires_at=call.parameters["ExpireAt"], now=call.now)
+    posting.set_expiration(hit=own_hit(call), expires_at=call.parameters["ExpireAt"], now=call.now)
     return {}
 
 
 @handles("UpdateHITReviewStatus")
 def update_review_status(call: Call) -> Output:
-    hits.set_review_status(hit=own_hit(call), revert=call.parameters.get("Revert", False), now=call.now)
+    posting.set_review_status(hit=own_hit(call), revert=call.parameters.get("Revert", False), now=call.now)
     return {}
 
 
 @handles("UpdateHITTypeOfHIT")
 def update_hit_type(call: Call) -> Output:
-    hits.change_type(hit=own_hit(call), hit_type=own_hit_type(call), now=call.now)
+    posting.change_type(hit=own_hit(call), hit_type=own_hit_type(call), now=call.now)
     return {}
 
 
 @handles("DeleteHIT")
 def delete_hit(call: Call) -> Output:
-    hits.delete_hit(hit=own_hit(call), now=call.now)
+    posting.delete_hit(hit=own_hit(call), now=call.now)
     return {}

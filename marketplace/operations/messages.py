@@ -6,7 +6,7 @@ from typing import Any
 
 from marketplace.operations.registry import Call
 from marketplace.operations.shared import Output, handles, own_hit_type
-from marketplace.services import deliveries, messages, transports
+from marketplace.services.messages import notification_delivery, notification_transports, notifications, worker_messages
 from marketplace.services.refusals import InvalidParameter
 
 VERSIONS = ("2006-05-05", "2014-08-15")
@@ -14,7 +14,7 @@ VERSIONS = ("2006-05-05", "2014-08-15")
 
 @handles("NotifyWorkers")
 def notify_workers(call: Call) -> Output:
-    failures = messages.notify_workers(
+    failures = worker_messages.notify_workers(
         requester=call.requester,
         subject=call.parameters["Subject"],
         text=call.parameters["MessageText"],
@@ -36,25 +36,27 @@ def notify_workers(call: Call) -> Output:
 def update_notification_settings(call: Call) -> Output:
     specification = None
     if "Notification" in call.parameters:
-        given = _checked(call.parameters["Notification"])
-        specification = messages.Specification(
-            destination=given["Destination"],
-            transport=given["Transport"],
-            version=given["Version"],
-            event_types=given["EventTypes"],
+        notification = _checked(call.parameters["Notification"])
+        specification = notifications.Specification(
+            destination=notification["Destination"],
+            transport=notification["Transport"],
+            version=notification["Version"],
+            event_types=notification["EventTypes"],
         )
     active = call.parameters.get("Active")
-    messages.set_notification(hit_type=own_hit_type(call), specification=specification, active=active, now=call.now)
+    notifications.set_notification(
+        hit_type=own_hit_type(call), specification=specification, active=active, now=call.now
+    )
     return {}
 
 
 @handles("SendTestEventNotification")
 def send_test_event_notification(call: Call) -> Output:
-    given = _checked(call.parameters["Notification"])
-    deliveries.send_test(
+    notification = _checked(call.parameters["Notification"])
+    notification_delivery.send_test(
         requester=call.requester,
-        transport=given["Transport"],
-        destination=given["Destination"],
+        transport=notification["Transport"],
+        destination=notification["Destination"],
         event_type=call.parameters["TestEventType"],
         now=call.now,
     )
@@ -66,5 +68,5 @@ def _checked(notification: dict[str, Any]) -> dict[str, Any]:
         raise InvalidParameter("Version", f"It must be one of {', '.join(VERSIONS)}.")
     if not notification["EventTypes"]:
         raise InvalidParameter("EventTypes", "Name at least one event.")
-    transports.check_destination(notification["Transport"], notification["Destination"])
+    notification_transports.check_destination(notification["Transport"], notification["Destination"])
     return notification

@@ -13,9 +13,9 @@ from marketplace.operations.shared import (
     own_hit,
     worker_called,
 )
-from marketplace.services import payments
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.money import payments
 from marketplace.services.refusals import InvalidParameter, NotFound
-from marketplace.services.upkeep import bring_up_to_date
 
 
 @handles("GetAccountBalance")

@@ -9,8 +9,8 @@ from django.db.models import Q
 from marketplace.models import Qualification, QualificationRequest, QualificationType
 from marketplace.operations.registry import Call
 from marketplace.operations.shared import Output, handles, listed, present, worker_called
-from marketplace.services import builtin, qualifications
-from marketplace.services.qualifications import Terms, find_type
+from marketplace.services.qualifications import builtin_types, grants, qualification_requests, qualification_types
+from marketplace.services.qualifications.qualification_types import Terms, find_type
 from marketplace.services.refusals import NotFound, Refusal, WrongState
 
 _TERMS = {
@@ -25,18 +25,18 @@ _TERMS = {
 }
 
 
-def _terms(given: dict[str, Any]) -> Terms:
-    return Terms(**{field: given.get(member) for field, member in _TERMS.items()})
+def _terms(parameters: dict[str, Any]) -> Terms:
+    return Terms(**{field: parameters.get(member) for field, member in _TERMS.items()})
 
 
 def _own_type(call: Call) -> QualificationType:
     """The caller's own type: only its owner can read its details or change it."""
-    found = find_type(call.parameters["QualificationTypeId"])
-    if found.requester_id != call.requester.pk:
+    type_ = find_type(call.parameters["QualificationTypeId"])
+    if type_.requester_id != call.requester.pk:
         raise Refusal(
-            f"QualificationType {found.type_id} does not belong to this requester.", code="PermissionDeniedException"
+            f"QualificationType {type_.type_id} does not belong to this requester.", code="PermissionDeniedException"
         )
-    return found
+    return type_
 
 
 def _type_out(type_: QualificationType, *, owner: bool) -> Output:
@@ -58,47 +58,47 @@ def _type_out(type_: QualificationType, *, owner: bool) -> Output:
 
 @handles("CreateQualificationType")
 def create_type(call: Call) -> Output:
-    made = qualifications.create_type(
+    type_ = qualification_types.create_type(
         requester=call.requester,
         name=call.parameters["Name"],
         keywords=call.parameters.get("Keywords", ""),
         terms=_terms(call.parameters),
         now=call.now,
     )
-    return {"QualificationType": _type_out(made, owner=True)}
+    return {"QualificationType": _type_out(type_, owner=True)}
 
 
 @handles("UpdateQualificationType")
 def update_type(call: Call) -> Output:
-    changed = qualifications.update_type(type=_own_type(call), terms=_terms(call.parameters))
+    changed = qualification_types.update_type(type=_own_type(call), terms=_terms(call.parameters))
     return {"QualificationType": _type_out(changed, owner=True)}
 
 
 @handles("DeleteQualificationType")
 def delete_type(call: Call) -> Output:
-    qualifications.delete_type(type=_own_type(call), now=call.now)
+    qualification_types.delete_type(type=_own_type(call), now=call.now)
     return {}
 
 
 @handles("GetQualificationType")
 def get_type(call: Call) -> Output:
-    found = find_type(call.parameters["QualificationTypeId"])
-    return {"QualificationType": _type_out(found, owner=found.requester_id == call.requester.pk)}
+    type_ = find_type(call.parameters["QualificationTypeId"])
+    return {"QualificationType": _type_out(type_, owner=type_.requester_id == call.requester.pk)}
 
 
 @handles("ListQualificationTypes")
 def list_types(call: Call) -> Output:
-    builtin.ensure_builtin_types()
-    found = QualificationType.objects.filter(deleted_at=None)
+    builtin_types.ensure_builtin_types()
+    types = QualificationType.objects.filter(deleted_at=None)
     if call.parameters.get("MustBeOwnedByCaller"):
-        found = found.filter(requester=call.requester)
+        types = types.filter(requester=call.requester)
     if call.parameters["MustBeRequestable"]:
-        found = found.filter(requestable=True, status="Active")
+        types = types.filter(requestable=True, status="Active")
     for word in call.parameters.get("Query", "").split():
-        found = found.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(keywords__icontains=word))
+        types = types.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(keywords__icontains=word))
     caller = call.requester.pk
     return listed(
-        call, found, name="QualificationTypes", write=lambda row: _type_out(row, owner=row.requester_id == caller)
+        call, types, name="QualificationTypes", write=lambda row: _type_out(row, owner=row.requester_id == caller)
     )
 
 
@@ -132,24 +132,24 @@ def _request_out(request: QualificationRequest) -> Output:
 
 def _own_request(call: Call) -> QualificationRequest:
     request_id = call.parameters["QualificationRequestId"]
-    own = QualificationRequest.objects.filter(type__requester=call.requester).exclude(state="Started")
-    found = own.filter(request_id=request_id).first()
-    if found is None:
+    requests = QualificationRequest.objects.filter(type__requester=call.requester).exclude(state="Started")
+    request = requests.filter(request_id=request_id).first()
+    if request is None:
         raise NotFound("QualificationRequest", request_id)
-    return found
+    return request
 
 
 @handles("AcceptQualificationRequest")
 def accept_request(call: Call) -> Output:
     value = call.parameters.get("IntegerValue")
-    qualifications.accept_request(request=_own_request(call), value=value, now=call.now)
+    qualification_requests.accept_request(request=_own_request(call), value=value, now=call.now)
     return {}
 
 
 @handles("RejectQualificationRequest")
 def reject_request(call: Call) -> Output:
     reason = call.parameters.get("Reason", "")
-    qualifications.reject_request(request=_own_request(call), reason=reason, now=call.now)
+    qualification_requests.reject_request(request=_own_request(call), reason=reason, now=call.now)
     return {}
 
 
@@ -158,7 +158,7 @@ def reject_request(call: Call) -> Output:
 
 @handles("AssociateQualificationWithWorker")
 def associate(call: Call) -> Output:
-    qualifications.associate(
+    grants.associate(
         type=_own_type(call),
         worker=worker_called(call.parameters["WorkerId"]),
         value=call.parameters.get("IntegerValue", 1),
@@ -170,7 +170,7 @@ def associate(call: Call) -> Output:
 
 @handles("DisassociateQualificationFromWorker")
 def disassociate(call: Call) -> Output:
-    qualifications.disassociate(
+    grants.disassociate(
         type=_own_type(call),
         worker=worker_called(call.parameters["WorkerId"]),
         reason=call.parameters.get("Reason", ""),
@@ -187,7 +187,7 @@ def get_score(call: Call) -> Output:
         raise NotFound("Qualification", f"{type_.type_id} of worker {worker.worker_id}")
     if row.status != Qualification.Status.GRANTED:
         name = f"{type_.type_id} of worker {worker.worker_id}"
-        raise WrongState("Qualification", name, state=row.status, wanted=Qualification.Status.GRANTED)
+        raise WrongState("Qualification", name, state=row.status, allowed=Qualification.Status.GRANTED)
     return {"Qualification": _qualification_out(row)}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from marketplace.models import ReviewEntry
 from marketplace.operations.registry import Call
 from marketplace.operations.shared import Output, handles, own_hit, present
-from marketplace.services.upkeep import bring_up_to_date
+from marketplace.services.hits.due_changes import bring_up_to_date
 from marketplace.wire import pagination
 
 
@@ -15,31 +15,27 @@ from marketplace.wire import pagination
 def list_review_policy_results(call: Call) -> Output:
     """A page has at most MaxResults results and actions together, in the order they were recorded."""
     bring_up_to_date(hit=own_hit(call), now=call.now)
-    hit, given = own_hit(call), call.parameters
+    hit, parameters = own_hit(call), call.parameters
     policies = {"Assignment": hit.assignment_review_policy or {}, "HIT": hit.hit_review_policy or {}}
-    levels = [level for level in given.get("PolicyLevels") or policies if policies[level]]
+    levels = [level for level in parameters.get("PolicyLevels") or policies if policies[level]]
     rows = ReviewEntry.objects.filter(hit=hit, level__in=levels)
-    rows = rows if given.get("RetrieveActions", True) else rows.filter(status="")
-    rows = rows if given.get("RetrieveResults", True) else rows.exclude(status="")
-    found, next_token = pagination.page(
+    rows = rows if parameters.get("RetrieveActions", True) else rows.filter(status="")
+    rows = rows if parameters.get("RetrieveResults", True) else rows.exclude(status="")
+    page_rows, next_token = pagination.page(
         rows,
         order=("pk",),
-        next_token=given.get("NextToken"),
-        max_results=given.get("MaxResults"),
-        scope=[call.operation, call.requester.pk, hit.pk, sorted(levels), given.get("RetrieveActions", True)],
+        next_token=parameters.get("NextToken"),
+        max_results=parameters.get("MaxResults"),
+        scope=[call.operation, call.requester.pk, hit.pk, sorted(levels), parameters.get("RetrieveActions", True)],
     )
     output: dict[str, Any] = {"HITId": hit.hit_id}
     for level in levels:
         output[f"{level}ReviewPolicy"] = {"PolicyName": policies[level]["PolicyName"]}
-        output[f"{level}ReviewReport"] = _report([row for row in found if row.level == level])
+        output[f"{level}ReviewReport"] = {
+            "ReviewResults": [_result_out(row) for row in page_rows if row.level == level and not row.status],
+            "ReviewActions": [_action_out(row) for row in page_rows if row.level == level and row.status],
+        }
     return output | ({"NextToken": next_token} if next_token else {})
-
-
-def _report(rows: list[ReviewEntry]) -> Output:
-    return {
-        "ReviewResults": [_result_out(row) for row in rows if not row.status],
-        "ReviewActions": [_action_out(row) for row in rows if row.status],
-    }
 
 
 def _result_out(row: ReviewEntry) -> Output:

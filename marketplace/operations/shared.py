@@ -13,10 +13,10 @@ from django.db.models import Model, QuerySet
 from marketplace import money
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.operations.registry import Call, Handler, operation
-from marketplace.services import log
-from marketplace.services.payments import InsufficientFunds
+from marketplace.services import audit_log
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.money.payments import InsufficientFunds
 from marketplace.services.refusals import AlreadyExists, InvalidParameter, NotFound, Refusal, WrongState
-from marketplace.services.upkeep import bring_up_to_date
 from marketplace.wire import errors, pagination
 
 Row = TypeVar("Row", bound=Model)
@@ -30,7 +30,7 @@ def handles(name: str) -> Callable[[Handler], Handler]:
         @wraps(handler)
         def translated(call: Call) -> Output:
             try:
-                return _logged(name, handler, call) if name in log.CHANGES else handler(call)
+                return _logged(name, handler, call) if name in audit_log.CHANGES else handler(call)
             except Refusal as refusal:
                 raise in_words_of_the_api(refusal, call) from None
 
@@ -41,11 +41,11 @@ def handles(name: str) -> Callable[[Handler], Handler]:
 
 def _logged(name: str, handler: Handler, call: Call) -> Output:
     """Runs the handler. Its changes and their row in the audit log are saved together, or not at all."""
-    by = log.Signed(call.requester, call.access_key)
+    by = audit_log.Signed(call.requester, call.access_key)
     bring_up_to_date(requester=call.requester, now=call.now)  # first: it commits HIT by HIT
     with transaction.atomic():
         output = handler(call)
-        log.record_call(by=by, operation=name, parameters=call.parameters, result=output, now=call.now)
+        audit_log.record_call(by=by, operation=name, parameters=call.parameters, result=output, now=call.now)
     return output
 
 
@@ -60,9 +60,9 @@ def in_words_of_the_api(refusal: Refusal, call: Call) -> errors.WireError:
         case NotFound():
             return errors.not_found(refusal.kind, refusal.identifier)
         case WrongState():
-            return errors.wrong_state(refusal.kind, refusal.identifier, state=refusal.state, wanted=refusal.wanted)
+            return errors.wrong_state(refusal.kind, refusal.identifier, state=refusal.state, allowed=refusal.allowed)
         case InsufficientFunds():
-            return errors.insufficient_funds(wanted=refusal.wanted, available=refusal.available)
+            return errors.insufficient_funds(needed=refusal.needed, available=refusal.available)
         case AlreadyExists():
             return _exists(refusal, call)
     return errors.RequestError(refusal.message, code=refusal.code)
@@ -103,8 +103,8 @@ def own_hit_type(call: Call, name: str = "HITTypeId") -> HITType:
 def own_assignment(call: Call, name: str = "AssignmentId") -> Assignment:
     """An assignment of one of the caller's HITs. Returned and abandoned ones are not results, so they are not found."""
     assignment_id = call.parameters[name]
-    found = Assignment.objects.select_related("worker", "hit__hit_type", "hit__requester", "hit__layout")
-    assignment = found.filter(assignment_id=assignment_id, hit__requester=call.requester).first()
+    assignments = Assignment.objects.select_related("worker", "hit__hit_type", "hit__requester", "hit__layout")
+    assignment = assignments.filter(assignment_id=assignment_id, hit__requester=call.requester).first()
     if assignment is None or assignment.state in (Assignment.State.RETURNED, Assignment.State.ABANDONED):
         raise NotFound("Assignment", assignment_id)
     return assignment
@@ -130,14 +130,14 @@ def listed(
 ) -> Output:
     """One page of a list: the rows under ``name``, NumResults, and NextToken unless there are no rows."""
     filters = {key: value for key, value in call.parameters.items() if key not in ("NextToken", "MaxResults")}
-    found, next_token = pagination.page(
+    page_rows, next_token = pagination.page(
         rows,
         order=order,
         next_token=call.parameters.get("NextToken"),
         max_results=call.parameters.get("MaxResults"),
         scope=[call.operation, call.requester.pk, filters],
     )
-    output: Output = {"NumResults": len(found), name: [write(row) for row in found]}
+    output: Output = {"NumResults": len(page_rows), name: [write(row) for row in page_rows]}
     if next_token:
         output["NextToken"] = next_token
     return output
@@ -185,7 +185,7 @@ def hit_out(hit: Hit) -> Output:
         NumberOfAssignmentsPending=hit.n_pending,
         NumberOfAssignmentsAvailable=hit.n_available,
         NumberOfAssignmentsCompleted=hit.n_completed,
-    ) | {"QualificationRequirements": [requirement_out(each) for each in hit_type.requirements]}
+    ) | {"QualificationRequirements": [requirement_out(requirement) for requirement in hit_type.requirements]}
 
 
 def assignment_out(assignment: Assignment) -> Output:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from xml.etree import ElementTree as ET
 
@@ -31,12 +31,12 @@ def _points(question: ET.Element, answers: Mapping[str, Sequence[str]]) -> int:
     identifier = _text(question, "QuestionIdentifier")
     if not identifier:
         raise BadXml("Every Question of an AnswerKey needs a QuestionIdentifier.")
-    given = set(answers.get(identifier, ()))
+    chosen = set(answers.get(identifier, ()))
     earned: int | None = None
     for option in (child for child in question if name_of(child) == "AnswerOption"):
-        wanted = {child.text or "" for child in option if name_of(child) == "SelectionIdentifier"}
+        right_choice = {child.text or "" for child in option if name_of(child) == "SelectionIdentifier"}
         points = _integer(option, "AnswerScore")
-        if wanted == given and given and earned is None:
+        if right_choice == chosen and chosen and earned is None:
             earned = points
     if earned is not None:
         return earned
@@ -63,8 +63,10 @@ def _mapped(total: int, mapping: ET.Element) -> int:
 def _in_range(total: int, mapping: ET.Element) -> int:
     ranges = [child for child in mapping if name_of(child) == "SummedScoreRange"]
     bounds = [
-        tuple(_integer(each, name) for name in ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue"))
-        for each in ranges
+        tuple(
+            _integer(score_range, name) for name in ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue")
+        )
+        for score_range in ranges
     ]
     outside = _integer(mapping, "OutOfRangeQualificationValue")
     return next((value for low, high, value in bounds if low <= total <= high), outside)
@@ -75,11 +77,7 @@ def _rounded(value: Decimal) -> int:
 
 
 def _text(element: ET.Element, name: str) -> str:
-    return next(((child.text or "").strip() for child in _named(element, name)), "")
-
-
-def _named(element: ET.Element, name: str) -> Iterable[ET.Element]:
-    return (child for child in element if name_of(child) == name)
+    return next(((child.text or "").strip() for child in element if name_of(child) == name), "")
 
 
 def _integer(element: ET.Element, name: str, *, default: int | None = None) -> int:

@@ -66,9 +66,11 @@ def _texts(answer: ET.Element) -> Iterable[str]:
 def given_values(xml: str) -> dict[str, list[str]]:
     """What was typed or chosen, by question, without files. Review policies compare these values."""
     root = ET.fromstring(xml.encode()) if xml else ()  # noqa: S314 - we wrote it
-    wanted = ("FreeText", "SelectionIdentifier", "OtherSelectionText")
+    value_elements = ("FreeText", "SelectionIdentifier", "OtherSelectionText")
     return {
-        _text_as_it_is(answer, "QuestionIdentifier"): [child.text or "" for child in answer if name_of(child) in wanted]
+        _text_as_it_is(answer, "QuestionIdentifier"): [
+            child.text or "" for child in answer if name_of(child) in value_elements
+        ]
         for answer in root
     }
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from common.text_length import is_blank
-from marketplace.questions.patterns import Patience, first_unmatched
 from marketplace.questions.question_form import Form, FormQuestion, TextRule
 
 UNANSWERED = "Please answer this question."
-#: AWS's message when a requester sets no errorText.
-INVALID = "Invalid input supplied."
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})")
 
 
@@ -50,38 +47,34 @@ def given(answer: Answer) -> Given:
 
 def check_answers(form: Form, answers: Mapping[str, Answer]) -> dict[str, str]:
     """What is wrong with the answers to a form, by question; empty if nothing is wrong."""
-    return dict(_problems(form, answers))
-
-
-def _problems(form: Form, answers: Mapping[str, Answer]) -> Iterator[tuple[str, str]]:
-    patience = Patience()
+    problems = {}
     for question in form.questions:
-        problem = _wrong(question, given(answers.get(question.identifier, ())), patience)
-        if problem:
-            yield question.identifier, problem
+        if problem := _wrong(question, given(answers.get(question.identifier, ()))):
+            problems[question.identifier] = problem
+    return problems
 
 
-def _wrong(question: FormQuestion, answer: Given, patience: Patience) -> str:
+def _wrong(question: FormQuestion, answer: Given) -> str:
     if question.required and not answer:
         return UNANSWERED
     if question.kind == "text":
-        return _wrong_text(question.rule, "|".join(answer.values), patience)
+        return _wrong_text(question.rule, "|".join(answer.values))
     if question.kind == "file":
         return _wrong_file(question, answer)
-    return _wrong_selection(question, answer, patience)
+    return _wrong_selection(question, answer)
 
 
-def _wrong_text(rule: TextRule, text: str, patience: Patience) -> str:
-    """Expressions apply even to an empty text, as in AWS's examples. Its length and number are not checked."""
-    if not is_blank(text):
-        if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
-            return problem
-        if rule.shortest is not None and len(text) < rule.shortest:
-            return f"At least {rule.shortest} characters."
-        if rule.longest is not None and len(text) > rule.longest:
-            return f"At most {rule.longest} characters."
-    number = first_unmatched([(each.regex, each.flags) for each in rule.patterns], text, patience)
-    return "" if number is None else rule.patterns[number].error or INVALID
+def _wrong_text(rule: TextRule, text: str) -> str:
+    """Number and length. Expressions (``rule.patterns``) are the browser's to check."""
+    if is_blank(text):
+        return ""
+    if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
+        return problem
+    if rule.shortest is not None and len(text) < rule.shortest:
+        return f"At least {rule.shortest} characters."
+    if rule.longest is not None and len(text) > rule.longest:
+        return f"At most {rule.longest} characters."
+    return ""
 
 
 def _wrong_number(rule: TextRule, text: str) -> str:
@@ -94,7 +87,7 @@ def _wrong_number(rule: TextRule, text: str) -> str:
     return ""
 
 
-def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) -> str:
+def _wrong_selection(question: FormQuestion, answer: Given) -> str:
     if not answer:
         return ""
     chosen = [value for value in answer.values if value]
@@ -108,7 +101,7 @@ def _wrong_selection(question: FormQuestion, answer: Given, patience: Patience) 
         return f"Please choose at most {question.most}."
     if question.other is None:
         return "Please choose from the options shown." if answer.other else ""
-    problem = _wrong_text(question.other, answer.other, patience) if not is_blank(answer.other) else ""
+    problem = _wrong_text(question.other, answer.other)
     return f"In your own words: {problem}" if problem else ""
 
 

@@ -87,16 +87,16 @@ def _without_html_entities(html: str) -> str:
 
 def _written(element: ET.Element) -> Iterator[str]:
     name = name_of(element)
-    known = name if name in ELEMENTS else ""
-    if known:
-        yield f"<{known}{''.join(_attributes(known, element))}>"
-    if known not in EMPTY and name.lower() not in _DROPPED:
+    tag = name if name in ELEMENTS else ""
+    if tag:
+        yield f"<{tag}{''.join(_attributes(tag, element))}>"
+    if tag not in EMPTY and name.lower() not in _DROPPED:
         yield escape(element.text or "")
         for child in element:
             yield from _written(child)
             yield escape(child.tail or "")
-        if known:
-            yield f"</{known}>"
+        if tag:
+            yield f"</{tag}>"
 
 
 def _attributes(name: str, element: ET.Element) -> Iterator[str]:

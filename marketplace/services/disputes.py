@@ -10,10 +10,11 @@ from django.db.models import QuerySet
 
 from marketplace import clock
 from marketplace.models import Assignment, DisputeStatement, Requester, Worker
-from marketplace.services import assignments, messages
-from marketplace.services.log import record
+from marketplace.services.audit_log import record
+from marketplace.services.hits import assignments
+from marketplace.services.hits.due_changes import bring_up_to_date, lock_hit
+from marketplace.services.messages import worker_messages
 from marketplace.services.refusals import Refusal, WrongState
-from marketplace.services.upkeep import bring_up_to_date, lock_hit
 
 Party = DisputeStatement.Party
 Decision = DisputeStatement.Decision
@@ -36,7 +37,7 @@ def object_to(*, assignment_id: str, worker: Worker, text: str) -> DisputeStatem
     """The worker's objection to a rejection, or a reply about it. Raises Refusal."""
     assignment = _locked(assignments.find(assignment_id=assignment_id, worker=worker))
     if assignment.state != Assignment.State.REJECTED:
-        raise WrongState("Assignment", assignment_id, state=assignment.state, wanted=Assignment.State.REJECTED)
+        raise WrongState("Assignment", assignment_id, state=assignment.state, allowed=Assignment.State.REJECTED)
     first = not assignment.statements.exists()
     return _say(
         assignment, Party.WORKER, worker.worker_id, text, action="rejection disputed" if first else "dispute answered"
@@ -68,7 +69,9 @@ def decide(*, assignment: Assignment, overturn: bool, reason: str, actor: str) -
             assignments.approve(assignment=locked, override=True, by_operator=True)
         decision = Decision.OVERTURNED if overturn else Decision.UPHELD
         _say(locked, Party.OPERATOR, actor, reason, decision=decision, action=f"rejection {decision.value}")
-        _tell_worker(locked, overturn, reason)
+        outcome = "The rejection is withdrawn and you are paid." if overturn else "The rejection stands."
+        text = f"You objected to the rejection of your work on “{locked.hit.hit_type.title}”. {outcome}\n\n{reason}"
+        worker_messages.send(worker=locked.worker, subject="Your objection has been decided", text=text)
 
 
 def _locked(assignment: Assignment) -> Assignment:
@@ -79,15 +82,15 @@ def _locked(assignment: Assignment) -> Assignment:
 def _say(
     assignment: Assignment, party: Party, actor: str, text: str, *, decision: str = "", action: str
 ) -> DisputeStatement:
-    said = text.strip()
-    if not said or len(said) > MOST_TEXT:
+    statement_text = text.strip()
+    if not statement_text or len(statement_text) > MOST_TEXT:
         raise Refusal(f"Write from 1 to {MOST_TEXT:,} characters.")
     if assignment.statements.filter(party=Party.OPERATOR).exists():
         raise Refusal(DECIDED)
     if assignment.statements.filter(party=party).count() >= MOST_STATEMENTS:
         raise Refusal(f"You have written {MOST_STATEMENTS} times. Wait for the decision.")
-    made = DisputeStatement.objects.create(
-        assignment=assignment, party=party, actor=actor[:150], decision=decision, text=said, at=clock.now()
+    statement = DisputeStatement.objects.create(
+        assignment=assignment, party=party, actor=actor[:150], decision=decision, text=statement_text, at=clock.now()
     )
     record(
         actor=actor,
@@ -95,12 +98,6 @@ def _say(
         about=assignment.assignment_id,
         requester=assignment.hit.requester,
         worker=assignment.worker,
-        said=said,
+        said=statement_text,
     )
-    return made
-
-
-def _tell_worker(assignment: Assignment, overturn: bool, reason: str) -> None:
-    what = "The rejection is withdrawn and you are paid." if overturn else "The rejection stands."
-    text = f"You objected to the rejection of your work on “{assignment.hit.hit_type.title}”. {what}\n\n{reason}"
-    messages.send(worker=assignment.worker, subject="Your objection has been decided", text=text)
+    return statement

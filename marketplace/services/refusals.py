@@ -33,10 +33,10 @@ class NotFound(Refusal):
 class WrongState(Refusal):
     """It exists, but its state does not allow this now."""
 
-    def __init__(self, kind: str, identifier: str, *, state: str, wanted: str) -> None:
-        message = f"The status must be {wanted} for this. {kind} {identifier} has the status {state}."
+    def __init__(self, kind: str, identifier: str, *, state: str, allowed: str) -> None:
+        message = f"The status must be {allowed} for this. {kind} {identifier} has the status {state}."
         super().__init__(message, code=f"Invalid{kind}State")
-        self.kind, self.identifier, self.state, self.wanted = kind, identifier, state, wanted
+        self.kind, self.identifier, self.state, self.allowed = kind, identifier, state, allowed
 
 
 class AlreadyExists(Refusal):

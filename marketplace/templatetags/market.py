@@ -37,9 +37,9 @@ def span(seconds: int | None) -> str:
     """5400 as “1 hour 30 minutes”: the two largest units."""
     if seconds is None:
         return "–"
-    left, parts = int(seconds), []
+    remaining, parts = int(seconds), []
     for size, name in _UNITS:
-        number, left = divmod(left, size)
+        number, remaining = divmod(remaining, size)
         if number:
             parts.append(f"{number} {name}{'' if number == 1 else 's'}")
     return " ".join(parts[:2]) or "0 seconds"

@@ -90,13 +90,13 @@ def not_found(kind: str, identifier: str) -> RequestError:
     return RequestError(f"{kind} {identifier} does not exist.", code=f"{kind}DoesNotExist")
 
 
-def wrong_state(kind: str, identifier: str, *, state: str, wanted: str) -> RequestError:
-    """`wrong_state("HIT", id, state="Assignable", wanted="Reviewing, Reviewable")` gives code InvalidHITState.
+def wrong_state(kind: str, identifier: str, *, state: str, allowed: str) -> RequestError:
+    """`wrong_state("HIT", id, state="Assignable", allowed="Reviewing, Reviewable")` gives code InvalidHITState.
 
     Other people's tools look for the first sentences in MTurk's words: Dallinger for "currently in the state
     'Disposed'", ParlAI for "This operation can be called with a status of: Reviewable,Approved,Rejected".
     """
-    rule = f"This operation can be called with a status of: {wanted}."
+    rule = f"This operation can be called with a status of: {allowed}."
     if kind == "HIT":
         message = f"This HIT is currently in the state '{state}'.  {rule} Its id is {identifier}."
     else:
@@ -123,10 +123,10 @@ def bad_question(name: str, details: str) -> ParameterValidationError:
     return ParameterValidationError(message, code="XMLParseError")
 
 
-def insufficient_funds(*, wanted: object, available: object) -> RequestError:
+def insufficient_funds(*, needed: object, available: object) -> RequestError:
     message = (
         "This Requester has insufficient funds in their account to complete this transaction. "
-        f"The balance of ${available} does not cover ${wanted}."
+        f"The balance of ${available} does not cover ${needed}."
     )
     return RequestError(message, code="InsufficientFunds")
 

@@ -47,12 +47,12 @@ def page(
 
 def _after(order: Sequence[str], values: Sequence[object]) -> Q:
     """Rows after these values: greater in the first field, or equal there and greater in the second, and so on."""
-    wanted, equal = Q(), Q()
+    after, equal = Q(), Q()
     for name, value in zip(order, values, strict=True):
         field, comparison = (name[1:], "lt") if name.startswith("-") else (name, "gt")
-        wanted |= equal & Q(**{f"{field}__{comparison}": value})
+        after |= equal & Q(**{f"{field}__{comparison}": value})
         equal &= Q(**{field: value})
-    return wanted
+    return after
 
 
 def _purpose(scope: object) -> str:

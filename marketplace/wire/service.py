@@ -91,8 +91,8 @@ def _unreadable(message: str) -> ProtocolError:
     return ProtocolError("SerializationException", message)
 
 
-def _wrong_type(path: str, wanted: str) -> ProtocolError:
-    return _unreadable(f"{path or 'The request'} cannot be read as {wanted}.")
+def _wrong_type(path: str, expected: str) -> ProtocolError:
+    return _unreadable(f"{path or 'The request'} cannot be read as {expected}.")
 
 
 def _convert(value: Any, shape: Shape, path: str) -> Any:
@@ -102,14 +102,14 @@ def _convert(value: Any, shape: Shape, path: str) -> Any:
 def _read_structure(value: Any, shape: StructureShape, path: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise _wrong_type(path, "a structure")
-    given = ((name, member) for name, member in shape.members.items() if value.get(name) is not None)
-    return {name: _convert(value[name], member, f"{path}.{name}".lstrip(".")) for name, member in given}
+    sent_members = ((name, member) for name, member in shape.members.items() if value.get(name) is not None)
+    return {name: _convert(value[name], member, f"{path}.{name}".lstrip(".")) for name, member in sent_members}
 
 
 def _read_list(value: Any, shape: ListShape, path: str) -> list[Any]:
     if not isinstance(value, list):
         raise _wrong_type(path, "a list")
-    return [_convert(each, shape.member, f"{path}.{number}") for number, each in enumerate(value, start=1)]
+    return [_convert(element, shape.member, f"{path}.{number}") for number, element in enumerate(value, start=1)]
 
 
 def _read_string(value: Any, shape: Shape, path: str) -> str:
@@ -162,8 +162,8 @@ def _check(value: Any, shape: Shape, path: str, problems: list[str]) -> None:
         for name in shape.required_members:
             if name not in value:
                 problems.append(_constraint("null", f"{path}.{name}", "Member must not be null"))
-        for name, each in value.items():
-            _check(each, shape.members[name], f"{path}.{name}", problems)
+        for name, part in value.items():
+            _check(part, shape.members[name], f"{path}.{name}", problems)
         return
     if len(problems) >= MOST_PROBLEMS:  # the answer must not be many times as long as the request
         return
@@ -177,8 +177,8 @@ def _check(value: Any, shape: Shape, path: str, problems: list[str]) -> None:
     if isinstance(shape, StringShape):
         _check_text(value, shape, path, problems)
     if isinstance(shape, ListShape):
-        for number, each in enumerate(value, start=1):
-            _check(each, shape.member, f"{path}.{number}.member", problems)
+        for number, part in enumerate(value, start=1):
+            _check(part, shape.member, f"{path}.{number}.member", problems)
 
 
 def _check_text(value: str, shape: StringShape, path: str, problems: list[str]) -> None:
@@ -210,10 +210,10 @@ def _plain(value: Any, shape: Shape, path: str) -> Any:
         unknown = set(value) - set(shape.members)
         if unknown:
             raise TypeError(f"{path} has no {', '.join(sorted(unknown))}.")
-        given = ((member, each) for member, each in value.items() if each is not None)
-        return {member: _plain(each, shape.members[member], f"{path}.{member}") for member, each in given}
+        filled_members = ((member, part) for member, part in value.items() if part is not None)
+        return {member: _plain(part, shape.members[member], f"{path}.{member}") for member, part in filled_members}
     if isinstance(shape, ListShape):
-        return [_plain(each, shape.member, path) for each in value]
+        return [_plain(part, shape.member, path) for part in value]
     return WRITERS[shape.type_name](value)
 
 

@@ -59,10 +59,10 @@ def read_claim(request: Request) -> Claim:
     header = request.headers.get("authorization", "")
     if not header:
         raise AuthenticationError("MissingAuthenticationTokenException", "Missing Authentication Token")
-    algorithm, _, rest = header.partition(" ")
+    algorithm, _, credentials = header.partition(" ")
     if algorithm != ALGORITHM:
         _incomplete(f"The Authorization header must begin with {ALGORITHM}.")
-    fields = rest.split(",")
+    fields = credentials.split(",")
     parts = dict(part.strip().partition("=")[::2] for part in fields)
     for name in ("Credential", "SignedHeaders", "Signature"):
         if not parts.get(name):
@@ -85,8 +85,8 @@ def check_claim(claim: Claim, request: Request, *, now: datetime, region: str, s
         _invalid(f"Credential should be scoped to a valid region, not '{claim.region}'. ")
     if claim.service != service:
         _invalid(f"Credential should be scoped to correct service: '{service}'. ")
-    wanted = {"host", *(name for name in request.headers if name.startswith("x-amz-"))}
-    if missing := wanted - set(claim.signed_headers):
+    must_be_signed = {"host", *(name for name in request.headers if name.startswith("x-amz-"))}
+    if missing := must_be_signed - set(claim.signed_headers):
         _invalid(f"'{', '.join(sorted(missing))}' must be a 'SignedHeader' in the AWS Authorization.")
     if absent := set(claim.signed_headers) - set(request.headers):
         _invalid(f"The signed headers {', '.join(sorted(absent))} are not in the request.")
@@ -106,13 +106,13 @@ def _check_time(claim: Claim, headers: Mapping[str, str], now: datetime) -> date
         _incomplete(f"The date {text} does not exist.")
     if text[:8] != claim.date:
         _invalid("Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP.")
-    here = now.strftime(TIME_FORMAT)
+    server_time = now.strftime(TIME_FORMAT)
     if signed_at < now - SKEW:
         bound = (now - SKEW).strftime(TIME_FORMAT)
-        _invalid(f"Signature expired: {text} is now earlier than {bound} ({here} - 5 min.)")
+        _invalid(f"Signature expired: {text} is now earlier than {bound} ({server_time} - 5 min.)")
     if signed_at > now + SKEW:
         bound = (now + SKEW).strftime(TIME_FORMAT)
-        _invalid(f"Signature not yet current: {text} is still later than {bound} ({here} + 5 min.)")
+        _invalid(f"Signature not yet current: {text} is still later than {bound} ({server_time} + 5 min.)")
     return signed_at
 
 

@@ -19,7 +19,7 @@ def control(target: str, body: dict[str, Any]) -> dict[str, Any]:
     """Carries out one command: SetFaults {"Faults": […]}, SetClock {"AheadInSeconds": 3600} or GetClock {}."""
     order = target.partition(".")[2] if clock.controls_are_on() else ""
     if order == "SetFaults":
-        set_faults([_fault(each) for each in body.get("Faults", [])])
+        set_faults([_fault(planned_fault) for planned_fault in body.get("Faults", [])])
     elif order == "SetClock":
         ahead = body.get("AheadInSeconds")
         if isinstance(ahead, bool) or not isinstance(ahead, int) or abs(ahead) > 10**9:
@@ -30,17 +30,17 @@ def control(target: str, body: dict[str, Any]) -> dict[str, Any]:
     return {"Now": clock.now().timestamp()}
 
 
-def _fault(given: Any) -> Fault:
+def _fault(fields: Any) -> Fault:
     try:
-        fault = Fault(**given)
+        fault = Fault(**fields)
         right = fault.kind in KINDS and (not fault.operation or fault.operation in service.operations())
         right = right and 0 <= int(fault.times) <= 10**6 and 0 <= float(fault.seconds) <= 600
         right = right and 0 <= float(fault.share) <= 1
     except (TypeError, ValueError):
         right = False
     if not right:
-        known = f"A fault has a kind ({', '.join(KINDS)}), operation, times, seconds and share."
-        raise bad_parameter("Faults", given, known)
+        rule = f"A fault has a kind ({', '.join(KINDS)}), operation, times, seconds and share."
+        raise bad_parameter("Faults", fields, rule)
     return fault
 
 

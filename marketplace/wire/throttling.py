@@ -103,8 +103,8 @@ def taken_from_file(path: Path, *, rate: float, burst: float) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         now = time.time()
-        kept = os.pread(descriptor, _BUCKET.size, 0)
-        tokens, filled_at = _BUCKET.unpack(kept) if len(kept) == _BUCKET.size else (burst, now)
+        stored = os.pread(descriptor, _BUCKET.size, 0)
+        tokens, filled_at = _BUCKET.unpack(stored) if len(stored) == _BUCKET.size else (burst, now)
         tokens = min(burst, tokens + max(0.0, now - filled_at) * rate)
         enough: bool = tokens >= 1
         os.pwrite(descriptor, _BUCKET.pack(tokens - 1 if enough else tokens, now), 0)

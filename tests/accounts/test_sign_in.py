@@ -15,7 +15,8 @@ from accounts.models import LogEntry
 from common import brake
 from common.brake import MOST_FOR_A_NAME
 from marketplace.access import add_operator
-from marketplace.services.accounts import create_requester, create_worker, set_worker_active
+from marketplace.services.accounts.requester_accounts import create_requester
+from marketplace.services.accounts.worker_accounts import create_worker, set_worker_active
 
 pytestmark = pytest.mark.django_db
 PAGES = ("console_login", "operate_login", "market_sign_in")

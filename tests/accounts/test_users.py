@@ -15,7 +15,7 @@ from accounts import roles, tokens, users
 from accounts.models import ApiToken, LogEntry, Session
 from annotation.models import Membership
 from common.problems import Invalid
-from marketplace.services import accounts as marketplace
+from marketplace.services.accounts import requester_accounts, worker_accounts
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.factories import make_study
 
@@ -72,19 +72,19 @@ def test_a_user_deactivated_without_the_service_is_signed_out_too(ann: User) -> 
 
 def test_a_deactivated_marketplace_worker_is_signed_out() -> None:
     user = User.objects.create_user("worker")
-    worker = marketplace.create_worker(user=user, actor="test")
+    worker = worker_accounts.create_worker(user=user, actor="test")
     client = signed_in(user)
     assert client.get(reverse("market_home")).status_code == 200
-    marketplace.set_worker_active(worker=worker, active=False, actor="olga")
+    worker_accounts.set_worker_active(worker=worker, active=False, actor="olga")
     assert not Session.objects.exists()
     assert client.get(reverse("market_home")).status_code == 302
 
 
 def test_a_deactivated_requester_is_signed_out() -> None:
     user = User.objects.create_user("sue")
-    requester = marketplace.create_requester(name="Lab", user=user, actor="test")
+    requester = requester_accounts.create_requester(name="Lab", user=user, actor="test")
     client = signed_in(user)
-    marketplace.set_requester_active(requester=requester, active=False, actor="olga")
+    requester_accounts.set_requester_active(requester=requester, active=False, actor="olga")
     assert client.get(reverse("operate_my_hits")).status_code == 302
 
 
@@ -112,7 +112,7 @@ def test_researcher_is_granted_and_revoked(admin: Client) -> None:
 
 def test_a_workers_account_cannot_become_a_researchers(admin: Client) -> None:
     user = User.objects.create_user("worker")
-    marketplace.create_worker(user=user, actor="test")
+    worker_accounts.create_worker(user=user, actor="test")
     assert "worker is the account of a marketplace worker." in change(admin, user, "grant")
     assert console(signed_in(user)) == 403
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def quick_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves the PNGs out of reports, because drawing them takes most of the time. ``real_pictures`` keeps them."""
     if "real_pictures" not in request.fixturenames:
-        monkeypatch.setattr("analysis.report.build.png", lambda svg: b"a picture")
+        monkeypatch.setattr("analysis.report.page.png", lambda svg: b"a picture")
 
 
 @pytest.fixture

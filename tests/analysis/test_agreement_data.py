@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from analysis.agreement import counts_from_table, ratings_from_arrays, ratings_from_frame, ratings_from_matrix
-from analysis.agreement.data import as_ratings
+from analysis.agreement.ratings import as_ratings
 
 NAN = math.nan
 

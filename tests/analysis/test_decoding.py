@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis.decoding import decoder_figures, trend
-from analysis.decoding.figures import COLUMNS, repeated_share, same_text
+from analysis.decoding.measures import COLUMNS, repeated_share, same_text
 
 
 def samples(*rows: tuple[str, str, str, int, float | None, float | None, str]) -> pd.DataFrame:

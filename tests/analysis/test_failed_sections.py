@@ -13,7 +13,9 @@ from analysis.__main__ import main
 from analysis.data import StudyData, write_bundle
 from analysis.description import ReportSection
 from analysis.report import build, failed_sections, write_report
+from analysis.report.blocks import Section
 from analysis.report.source import Source
+from analysis.report.tables import Column, Table
 from tests.analysis.support.pages import built, is_sound
 from tests.analysis.support.studies import DIVERSITY, Values, a_set, study_data
 
@@ -59,6 +61,18 @@ def test_the_other_sections_are_as_without_it(failing: StudyData, tmp_path: Path
     assert changed in ([], ["design"])
 
 
+def test_a_column_that_cannot_be_shown_ends_only_its_section(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def section_with_a_wrong_column(source: Source) -> Section:
+        return Section(source.key("systems"), "Systems", [Table("Scores", [Column("Score", shows="missing")], [{}])])
+
+    monkeypatch.setitem(build.SECTIONS, "systems", section_with_a_wrong_column)
+    page, sections = built(study(sections=(ReportSection("systems"),)), tmp_path)
+    is_sound(page)
+    assert [(key, section["error"]) for key, section in sections.items() if "error" in section] == [
+        ("systems", "KeyError: 'missing'")
+    ]
+
+
 def test_options_of_a_scale_question_end_only_the_answers(tmp_path: Path) -> None:
     """A mistake in a task type's declaration: only choices and rankings have options."""
     page, sections = built(study(questions=(replace(DIVERSITY, targets={"a": "A", "b": "B"}),)), tmp_path)
@@ -68,9 +82,9 @@ def test_options_of_a_scale_question_end_only_the_answers(tmp_path: Path) -> Non
     assert "KeyError: &#39;scale&#39;" in page
 
 
-@pytest.mark.parametrize("name", ["overview.design", "overview.data", "people.workers", "times.times"])
+@pytest.mark.parametrize("name", ["design", "collected", "workers", "times"])
 def test_a_general_section_may_fail(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"analysis.report.{name}", fails)
+    monkeypatch.setattr(f"analysis.report.sections.{name}.make_section", fails)
     page, sections = built(study(), tmp_path)
     is_sound(page)
     assert sum("error" in section for section in sections.values()) == 1
@@ -82,7 +96,7 @@ def test_the_command_says_what_failed(
 ) -> None:
     with (tmp_path / "pilot.zip").open("wb") as file:
         write_bundle(study(), file)
-    monkeypatch.setattr("analysis.report.people.workers", fails)
+    monkeypatch.setattr("analysis.report.sections.workers.make_section", fails)
     status = main(["report", str(tmp_path / "pilot.zip"), "--out", str(tmp_path / "out"), "--draws", "40"])
     told = capsys.readouterr().err
     assert status == 0

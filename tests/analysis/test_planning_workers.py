@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from analysis.planning import Sample, plan_blocks
-from analysis.planning.workers import Staffing, layers_of, staffing
+from analysis.planning.staffing import Staffing, layers_of, staffing
 
 
 def test_tasks_without_a_common_item_are_one_layer() -> None:

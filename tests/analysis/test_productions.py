@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.diversity.metrics import distinct_n
-from analysis.productions import normal_form, set_diversity
+from analysis.diversity.metrics import distinct_n, normal_form, set_diversity
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import WRITTEN, study_data
 

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from analysis.report import write_report
-from analysis.report.overview import completeness
+from analysis.report.sections.collected import completeness
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import Page, built, is_sound
 from tests.analysis.support.studies import (

@@ -16,7 +16,7 @@ from scipy import stats
 from analysis.data import OWN_COLUMNS, StudyData, make_study_data, read_bundle, write_bundle
 from analysis.description import ReportSection
 from analysis.report import report_numbers
-from analysis.report.choices import counts_table
+from analysis.report.sections.choices import counts_table
 from analysis.writing.summary import edit_shifts
 from tests.analysis.support.pages import Page, built, is_sound, unknown_numbers
 from tests.analysis.support.studies import LIKERT, NOON, TEXTS_ONLY, Texts, a_set, describe, study_data
@@ -28,7 +28,7 @@ OURS = ("choices", "edits", "story_texts", "arm_tests", "waiting")
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.report.build.png", lambda svg: b"a picture")
+        patch.setattr("analysis.report.page.png", lambda svg: b"a picture")
         return built(writing_study(), tmp_path_factory.mktemp("writing"))
 
 
@@ -63,10 +63,11 @@ def test_a_suggestion_that_was_shown_alone_is_no_choice() -> None:
     """Turn 2: a and b, a chosen. Turn 4: a alone, used because there was nothing else."""
     rows = [("s", "anna", 2, 1, "a", True), ("s", "anna", 2, 1, "b", False), ("s", "anna", 4, 2, "a", True)]
     names = ["story", "writer", "turn", "round", "author", "chosen"]
-    data: dict[str, Any] = {}
-    counts_table(pd.DataFrame(rows, columns=names).assign(text="A text.", submitted=""), data)
-    assert data["suggesters"]["a"] == {"shown": 1, "chosen": 1, "share": 1.0, "alone": 1}
-    assert data["suggesters"]["b"] == {"shown": 1, "chosen": 0, "share": 0.0, "alone": 0}
+    table = counts_table(pd.DataFrame(rows, columns=names).assign(text="A text.", submitted=""))
+    assert table.records == [
+        {"suggester": "a", "shown": 1, "chosen": 1, "share": 1.0, "alone": 1},
+        {"suggester": "b", "shown": 1, "chosen": 0, "share": 0.0, "alone": 0},
+    ]
 
 
 def test_edits_by_hand(made: tuple[str, dict[str, Any]]) -> None:
@@ -215,7 +216,8 @@ def test_semantic_and_syntactic_distances_are_in_the_report(tmp_path: Path, monk
     # The cosines are 0.6 (3-4-5) between dog and cat, and −1 between dog and her, which counts as 0.
     vectors = {"The dog ran.": (1.0, 0.0), "A cat slept.": (0.6, 0.8), "She slept.": (-1.0, 0.0)}
     monkeypatch.setattr(
-        "analysis.report.variability.load_embedder", lambda: lambda texts: np.array([vectors[text] for text in texts])
+        "analysis.report.sections.variability.load_embedder",
+        lambda: lambda texts: np.array([vectors[text] for text in texts]),
     )
 
     page, sections = built(two_contexts(), tmp_path)

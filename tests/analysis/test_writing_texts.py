@@ -21,7 +21,7 @@ from analysis.writing import (
     two_groups,
     waits,
 )
-from analysis.writing.texts import sentences
+from analysis.writing.story_texts import sentences
 
 
 @pytest.mark.parametrize(

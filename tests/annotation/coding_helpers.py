@@ -7,9 +7,9 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from annotation.models import Assignment, Membership, Participant, Study, Submission
-from annotation.services.allocation import accept_next
-from annotation.services.answers import submit_step
-from annotation.services.member_work import start_member_work
+from annotation.work.allocation import accept_next
+from annotation.work.answers import submit_step
+from annotation.work.member_work import start_member_work
 from tests.factories import make_researcher, make_study
 
 LABELS = [

@@ -8,9 +8,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from annotation.models import Study, Submission
-from annotation.services.outputs import set_feed
-from annotation.services.planning import publish
-from annotation.services.reviews import review_submission
+from annotation.studies.launching import publish
+from annotation.studies.outputs import set_feed
+from annotation.work.decisions import review_submission
 from common.problems import Refused
 from tests.factories import make_study, make_submission
 

@@ -9,13 +9,12 @@ from typing import Any
 from django.utils import timezone
 
 from annotation.models import Assignment, Participant, Study, Submission
-from annotation.services.answers import submit_step
-from annotation.services.importing import import_items
-from annotation.services.planning import publish
-from annotation.services.studies import create_study
-from annotation.tables import Table
+from annotation.studies.importing_items import import_items
+from annotation.studies.launching import publish
+from annotation.table_files import Table
 from annotation.task_types.items import Row
-from tests.factories import make_assignment, make_participant
+from annotation.work.answers import submit_step
+from tests.factories import create_study, make_assignment, make_participant
 
 STATEMENTS = [{"topic": "lively", "question": "The text is lively."}, {"topic": "dull", "question": "It is dull."}]
 MAIN = [{"sample_id": f"m{number}", "text": f"A story about owl number {number}."} for number in range(4)]

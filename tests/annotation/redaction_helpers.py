@@ -16,9 +16,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from annotation import exports
+from annotation.audit import record
 from annotation.instrument import live_instrument
-from annotation.kept_reports import of_study
 from annotation.models import (
     Assignment,
     BulkAction,
@@ -35,15 +34,16 @@ from annotation.models import (
     Submission,
     Worker,
 )
-from annotation.services.answers import keep_draft, submit_step
-from annotation.services.audit import record
-from annotation.services.offers import open_page
-from annotation.services.outputs import set_feed
-from annotation.services.pay_decisions import decide_pay
-from annotation.services.planning import publish
-from annotation.services.pulls import pull_offers
-from annotation.services.reviews import review_submission
+from annotation.results import exports
+from annotation.results.saved_reports import of_study
+from annotation.review.pay_decisions import decide_pay
+from annotation.studies.launching import publish
+from annotation.studies.outputs import set_feed
 from annotation.task_types.questions import TextQuestion
+from annotation.work.answers import keep_draft, submit_step
+from annotation.work.decisions import review_submission
+from annotation.work.offers import open_page
+from annotation.work.requested_offers import pull_offers
 from tests.annotation.offers_helpers import pass_time
 from tests.factories import make_assignment, make_participant, make_study, make_submission, make_worker, simulated_form
 from tests.generation.support.toy_suggestions import make_pool, make_suggester

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from annotation.services.applying import Applied, apply
-from annotation.study_files import FileRefused, read_study_file
+from annotation.studies.applying import Applied, apply
+from annotation.studies.study_files import FileRefused, read_study_file
 
 SETS = "sample_id,context,resp_0,resp_1\n" + "".join(f"s{n},context {n},one,two\n" for n in range(3))
 

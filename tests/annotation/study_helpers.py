@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 
 from annotation.models import Study
-from annotation.services.studies import (
-    Frozen,
-    create_study,
-)
+from annotation.studies.storing import Frozen
 from common.problems import Invalid
-from tests.factories import make_study
+from tests.factories import create_study, make_study
 
 
 def create(**given: Any) -> Study:

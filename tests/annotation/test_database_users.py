@@ -9,8 +9,8 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from accounts.log import record as record_of_server
-from annotation.services.audit import record
-from annotation.services.redacting import redact
+from annotation.audit import record
+from annotation.people.redacting import redact
 from common.problems import Invalid
 from tests.factories import make_study, make_submission
 from tests.services import ROOT

@@ -11,15 +11,15 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from annotation.many_ids import among, among_texts
 from annotation.models import BulkAction, Flag, OutsideAssignment, Posting, Submission, Worker
-from annotation.queries import left_out
-from annotation.queries.among import among, among_texts
-from annotation.queries.left_out import left_out_submissions
-from annotation.queries.platforms import reported_of
-from annotation.queries.review import Preview, flags_of, preview_of
-from annotation.queries.submissions import Filter, chosen
-from annotation.services import bulk
-from annotation.services.reopening import as_offered
+from annotation.recruiting.matching import reported_of
+from annotation.review import bulk_decisions
+from annotation.review.review_queue import Preview, flags_of, preview_of
+from annotation.review.submission_lists import Filter, chosen
+from annotation.work import left_out
+from annotation.work.left_out import left_out_submissions
+from annotation.work.repeated_work import as_offered
 from hitserver.retention import unprotected
 from tests.factories import make_study, make_submission
 
@@ -107,7 +107,7 @@ def test_the_effect_of_a_file_of_decisions_is_shown(sent: Submission) -> None:
 
 
 def test_earlier_bonuses_are_looked_up(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotation.queries.review._of_pay", lambda bonus, fees: Preview())
+    monkeypatch.setattr("annotation.review.review_queue._of_pay", lambda bonus, fees: Preview())
     bonus = action_on(sent, "bonus", "submission", ids_with(sent.pk), amount=Decimal("0.10"))
     assert preview_of(bonus).paid_before == ""
 
@@ -125,17 +125,17 @@ def test_an_action_starts(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> 
         done.append(row)
         return ""
 
-    monkeypatch.setattr(bulk, "_do", do)
-    monkeypatch.setattr(bulk, "_passed", lambda action, position, refusal: False)
+    monkeypatch.setattr(bulk_decisions, "_do", do)
+    monkeypatch.setattr(bulk_decisions, "_passed", lambda action, position, refusal: False)
     approving = action_on(sent, "approve", "outside", outside, state="running")
-    bulk.run_action(bulk_id=approving.pk, connect=lambda name: None)  # type: ignore[arg-type, return-value]
+    bulk_decisions.run_action(bulk_id=approving.pk, connect=lambda name: None)  # type: ignore[arg-type, return-value]
     assert len(done) == 1
 
 
 def test_rules_may_exclude_many(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
     excluded = dict.fromkeys(ids_with(sent.pk), "too_fast")
     monkeypatch.setattr(left_out, "excluded_by_rule", lambda study: excluded)
-    monkeypatch.setattr("annotation.queries.submissions.excluded_by_rule", lambda study: excluded)
+    monkeypatch.setattr("annotation.review.submission_lists.excluded_by_rule", lambda study: excluded)
     assert list(left_out_submissions(sent.study)) == [sent.pk]
     assert [row.pk for row in chosen(sent.study, Filter(show="rules"))] == [sent.pk]
 

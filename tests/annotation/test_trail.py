@@ -10,8 +10,8 @@ from django.db import IntegrityError, models, transaction
 from accounts.log import record
 from accounts.models import LogEntry
 from annotation.models import AuditEntry, Flag, Item, Review, Study
-from annotation.services.reviews import review_submission
-from annotation.services.studies import delete_draft
+from annotation.studies.storing import delete_draft
+from annotation.work.decisions import review_submission
 from tests.factories import make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from accounts import tokens, users
 from accounts.log import record
 from annotation.models import Membership
-from marketplace.services import accounts as marketplace
+from marketplace.services.accounts import worker_accounts as marketplace
 from tests.annotation.console_helpers import PASSWORD, make_user
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.factories import make_study

@@ -11,7 +11,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Adjudication, Item, Study, Submission
-from annotation.services.member_work import start_member_work
+from annotation.work.member_work import start_member_work
 from tests.annotation.coding_helpers import LABELS, code, coder
 from tests.browser.conftest import NewPage
 from tests.browser.work_helpers import check_looks

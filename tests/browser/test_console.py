@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Flag, Item, Membership, Review, Study, Submission
-from annotation.services.studies import close_study
+from annotation.studies.storing import close_study
 from tests.annotation.console_helpers import PASSWORD, make_user
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.factories import make_participant, make_study, make_submission

@@ -10,8 +10,8 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Membership, Study
-from annotation.services.outputs import set_feed
-from annotation.services.planning import publish
+from annotation.studies.launching import publish
+from annotation.studies.outputs import set_feed
 from tests.annotation.console_helpers import make_user
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.browser.test_console import sign_in

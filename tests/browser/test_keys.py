@@ -12,9 +12,8 @@ from playwright.sync_api import Page, expect
 from analysis.description import Point, Scale
 from annotation.instrument import live_instrument
 from annotation.models import Assignment, Rating, Step, Study
-from annotation.services.offers import open_page
 from annotation.task_types import registry
-from annotation.task_types.cyoa.pick import LineQuestion, PickQuestion
+from annotation.task_types.cyoa.turn_questions import LineQuestion, PickQuestion
 from annotation.task_types.items import Json
 from annotation.task_types.questions import (
     ChoiceQuestion,
@@ -26,6 +25,7 @@ from annotation.task_types.questions import (
     TextQuestion,
 )
 from annotation.tokens import participant_token
+from annotation.work.offers import open_page
 from generation.models import Suggestion
 from tests.annotation.offers_helpers import answer, asked, story_study
 from tests.browser.conftest import NARROW, NewPage

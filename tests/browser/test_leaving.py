@@ -12,9 +12,9 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Assignment, Participant, PartPayment, Posting
-from annotation.services.stopping import stop_for_part_pay
 from annotation.tokens import participant_token
-from tests.annotation.platforms.helpers import finish_assignment
+from annotation.work.part_pay import stop_for_part_pay
+from tests.annotation.recruiting.helpers import finish_assignment
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.work_helpers import check_looks, open_start
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission

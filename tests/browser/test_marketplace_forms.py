@@ -1,7 +1,8 @@
-"""QuestionForms, files and layouts in a real browser; AnswerFormatRegex against a real JavaScript."""
+"""QuestionForms with their formats, files and layouts in a real browser."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,9 +16,9 @@ from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from marketplace.models import Requester, UploadedFile
-from marketplace.questions import patterns
 from marketplace.questions.answers_xml import read_answers
-from marketplace.services import files, layouts, qualifications
+from marketplace.services.hits import layouts, uploaded_files
+from marketplace.services.qualifications import qualification_requests
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.test_marketplace_work import problems_of, sign_in
 from tests.marketplace.support import question_forms as forms
@@ -32,100 +33,70 @@ from tests.marketplace.support.work_site import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-EXPRESSIONS = [
-    # AWS's examples
-    *(r"\S", r"(^$|\S{2,})", r"^(1[- ]?)?(\([2-9]\d{2}\)\s*|[2-9]\d{2}-?)[2-9]\d{2}-?\d{4}$", "regex"),
-    r"^[12][0-9]{3}-[01]?\d-[0-3]?\d$",
-    # where JavaScript and Python differ
-    *(r"^.$", r"^..$", "a$", r"a$\n", r"^$", r"^\d$", r"^\w+$", r"^\s$", r"\bfoo\b", r"\Bo", r"\W", r"\D", r"^\S+$"),
-    *(r"a{e}", r"a{,3}", r"a{2}", r"a{0}", r"a{1", "a}", "{", "}", "]", r"x{2,1}", "a**", "a++", "a+?", "a{2}+", "*a"),
-    *(r"[]", r"[^]", r"^[^]$", r"[a\-z]", r"[-a]", r"[a-]", r"[\w-z]", r"[z-\w]", r"[\]]", "[[]", "[a&&b]", "[a--b]"),
-    *(r"[\D]", r"[\S]", r"[^\s]", r"[^\d\s]", r"[\b]", "[^^]", "[b-a]", "[à-ü]", "[🎉]", "🎉", "é", r"^.{2}$", "["),
-    *(r"(a)|b\1", r"(a)|b\1$", r"(a)\1", r"(?<x>a)\k<x>", "(?=a)b?", "(?!a)^", "(?<=a)b", "(?<!a)b", r"(a", "a)", "()"),
-    *(
-        r"\u0041",
-        r"\x41",
-        r"\cJ",
-        r"\c",
-        r"\p{L}",
-        r"\z",
-        r"\Z",
-        r"\A",
-        r"\/",
-        r"\-",
-        r"\0",
-        r"\t",
-        "\\",
-        r"\ua",
-        r"\xg",
-    ),
-    *("(?i)a", "(?#x)", "(?P<n>a)", "#", "a b", "~", "&", r"\_", "(?:a|ab)(?:c|bcd)(?:d*)$", r"(z)((a+)?(b+)?(c))*"),
-    *(r"^(?:\+|-)?\d+(\.\d+)?$", r"^[\w.+-]+@[\w-]+\.[\w.]+$"),
-]
-TEXTS = [
-    *("", "a", "aa", "b", "ab", "ba", "abc", "abcd", "A", "Z", "z", "x", "c", "u", "ua", "xg", "j", "foo", "a foo b"),
-    *(
-        "foobar",
-        " ",
-        "\n",
-        "a\n",
-        "\t",
-        "\u00a0",
-        "\u2028",
-        "\u1680",
-        "\ufeff",
-        "\r\n",
-        "\x0b",
-        "\b",
-        "\0",
-        "é",
-        "É",
-        "ü",
-    ),
-    *(
-        "🎉",
-        "🎉🎉",
-        "🎉 ",
-        "1",
-        "12",
-        "123",
-        "٣",
-        "-",
-        "_",
-        "~",
-        "&",
-        "#",
-        "|",
-        "[",
-        "]",
-        "^",
-        "{",
-        "}",
-        "\\",
-        "\\c",
-        "/",
-    ),
-    *("a{e}", "a{,3}", "a{1", "p{L}", "a b", "+3.5", "3.", "a.b@c.de", "zaacbbbcac", "RegEx", "REGEXES", "2026-01-05"),
-    *("1-555-555-1234", "555-555-1234", "5555551234", "(555) 555-1234", "555-1234"),
+#: AWS's examples of AnswerFormatRegex, and what JavaScript alone understands or refuses.
+NONE = "Invalid input supplied."
+TWO_OR_NONE = forms.pattern(r"(^$|\S{2,})", error="At least two characters, or none.")
+PHONE = forms.pattern(r"^(1[- ]?)?(\([2-9]\d{2}\)\s*|[2-9]\d{2}-?)[2-9]\d{2}-?\d{4}$")
+ANY_CASE = forms.pattern("regex", flags="i", error="Write regex.")
+BOTH = forms.pattern("a", error="No a.") + forms.pattern("b", error="No b.")
+TWO_UNITS = forms.pattern("^..$")
+FORMATS = [
+    (TWO_OR_NONE, {"": "", "ab": "", "a": "At least two characters, or none."}),
+    (PHONE, {"1-555-555-1234": "", "555-555-1234": "", "555-1234": NONE, "": NONE}),
+    (ANY_CASE, {"regex": "", "RegEx": "", "my RegExes": "", "expression": "Write regex."}),
+    (BOTH, {"ab": "", "a": "No b.", "c": "No a."}),
+    (TWO_UNITS, {"🎉": "", "🎉🎉": NONE}),
+    (forms.pattern("[a-"), {"b": ""}),  # no expression at all: nothing to check
 ]
 
 
-def test_expressions_mean_here_what_they_mean_in_javascript(new_page: NewPage) -> None:
-    cases = [(each, flags) for each in EXPRESSIONS for flags in ("", "i")]
-    script = """([cases, texts]) => cases.map(([pattern, flags]) => {
-        try { const found = new RegExp(pattern, flags); return texts.map((text) => found.test(text)); }
-        catch { return null; }
-    })"""
-    wanted = new_page().evaluate(script, [cases, TEXTS])
-    different = []
-    for (pattern, flags), expected in zip(cases, wanted, strict=True):
-        try:
-            got = [patterns.found_in(text, pattern, flags) for text in TEXTS]
-        except patterns.BadPattern:
-            got = None
-        if got != expected:
-            different.append((pattern, flags))
-    assert not different
+def test_formats_are_checked_before_anything_is_sent(live_server: LiveServer, new_page: NewPage) -> None:
+    worker = make_worker("robin")
+    parts = [forms.free_text(xml, identifier=f"q{number}") for number, (xml, _) in enumerate(FORMATS, start=1)]
+    lines = forms.free_text(forms.pattern("^a$"), identifier="lines", lines=3)
+    other = forms.selections(other=f"<Constraints>{forms.pattern('^a$')}</Constraints>", identifier="other")
+    assignment = make_assignment(worker, question=forms.form(*parts, lines, other))
+    page = new_page(viewport=NARROW)
+    sign_in(page, live_server, "robin")
+    page.goto(live_server.url + reverse("market_task", args=[assignment.assignment_id]))
+    cases = [
+        (f"q{number}", text, message)
+        for number, (_, texts) in enumerate(FORMATS, start=1)
+        for text, message in texts.items()
+    ]
+    cases += [("q7", "b", NONE), ("q7", "a", ""), ("q8-other", "b", NONE), ("q8-other", " ", "")]
+    page.get_by_label("Something else").fill("b")  # one answer is always wrong, so nothing is sent
+    for name, text, message in cases:
+        field = page.locator(f"#{name}")
+        field.fill(text)
+        page.locator("#q7").fill(text if name == "q7" else "b")
+        page.get_by_role("button", name="Submit").click()
+        problem = page.locator(f"#{name}-format")
+        if message:
+            expect(problem, text).to_have_text(message)
+            expect(field).to_have_accessible_description(re.compile(re.escape(message)))
+        else:
+            expect(problem, text).to_be_hidden()
+    assignment.refresh_from_db()
+    assert assignment.state == "Accepted"
+
+
+def test_without_scripts_the_browser_checks_a_format(live_server: LiveServer, new_page: NewPage) -> None:
+    worker = make_worker("robin")
+    title = forms.free_text(forms.pattern("^[A-Z]", error="Begin with a capital."), name="Title")
+    assignment = make_assignment(worker, question=forms.form(title))
+    page = new_page(viewport=NARROW, java_script_enabled=False)
+    sign_in(page, live_server, "robin")
+    page.goto(live_server.url + reverse("market_task", args=[assignment.assignment_id]))
+    page.get_by_label("Title").fill("small")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_label("Title")).to_be_focused()
+    assert page.locator("input:invalid").get_attribute("title") == "Begin with a capital."
+    page.get_by_label("Title").fill("Capital")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
+    assignment.refresh_from_db()
+    assert read_answers(assignment.answer) == {"q": ["Capital"]}
 
 
 def test_a_file_goes_from_a_phone_to_the_requester(
@@ -135,7 +106,11 @@ def test_a_file_goes_from_a_phone_to_the_requester(
     worker = make_worker("robin")
     parts = (
         forms.file_upload(10, 1000, identifier="voice", name="Your voice", required=True),
-        forms.free_text(forms.pattern("^[A-Z]", error="Begin with a capital."), identifier="name", name="Title"),
+        forms.free_text(
+            forms.pattern("^[A-Z]", error="Begin with a capital.") + '<Length minLength="6"/>',
+            identifier="name",
+            name="Title",
+        ),
     )
     assignment = make_assignment(worker, question=forms.form(*parts))
     page = new_page(viewport=NARROW)
@@ -151,18 +126,22 @@ def test_a_file_goes_from_a_phone_to_the_requester(
     expect(page.get_by_role("alert")).to_have_count(0)
     page.get_by_label("Title").fill("small")
     page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Begin with a capital.")).to_be_visible()
+    expect(page.get_by_label("Title")).to_be_focused()
+    page.get_by_label("Title").fill("Small")
+    page.get_by_role("button", name="Submit").click()
     problems = page.get_by_role("alert")
     expect(problems).to_be_focused()
-    expect(problems).to_contain_text("Title: Begin with a capital.")
+    expect(problems).to_contain_text("Title: At least 6 characters.")
     expect(page.get_by_text("short.wav (22 bytes) is saved.")).to_be_visible()
 
     problems.get_by_role("link", name="Title").click()
-    page.get_by_label("Title").fill("Small")
+    page.get_by_label("Title").fill("Smaller")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("heading", name="Submitted")).to_be_visible()
     assignment.refresh_from_db()
-    assert read_answers(assignment.answer) == {"voice": ["a file of 22 bytes"], "name": ["Small"]}
-    url = files.temporary_url(files.submitted_file(assignment, "voice"))
+    assert read_answers(assignment.answer) == {"voice": ["a file of 22 bytes"], "name": ["Smaller"]}
+    url = uploaded_files.temporary_url(uploaded_files.submitted_file(assignment, "voice"))
     with page.expect_download() as download, pytest.raises(Exception, match="Download is starting"):
         page.goto(url)
     assert download.value.path().read_bytes() == b"RIFF 10 bytes and more"
@@ -224,7 +203,7 @@ def form_pages() -> list[str]:
     test = test.replace("<MaxFileSizeInBytes>3000000</MaxFileSizeInBytes>", "")
     test = test.replace("<MinFileSizeInBytes>10</MinFileSizeInBytes>", "")
     wanted = make_type(make_requester(), "Games", test=test, test_duration=900)
-    qualifications.request(type=wanted, worker=worker)
+    qualification_requests.request(type=wanted, worker=worker)
     return [
         reverse("market_group", args=[preview.hit_type.type_id]),
         reverse("market_task", args=[assignment.assignment_id]),
@@ -252,6 +231,10 @@ def test_forms_and_layouts_are_accessible_and_fit(
     for url in urls:
         page.goto(live_server.url + url)
         problems += problems_of(page, axe_core, url)
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_selector("#q1-format")
+    problems += problems_of(page, axe_core, "a test with a wrong format")
+    page.get_by_label("Year").fill("1999")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_selector("[role=alert]")
     problems += problems_of(page, axe_core, "a test with mistakes")

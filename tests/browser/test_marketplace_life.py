@@ -26,7 +26,8 @@ from playwright.sync_api import FrameLocator, Locator, Page, Response, expect
 from pytest_django.live_server_helper import LiveServer
 
 from marketplace.models import LedgerEntry
-from marketplace.services import accounts, payments
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.money import payments
 from tests.browser.conftest import NARROW, NewPage
 from tests.marketplace.support.clients import Key, boto3_client
 from tests.marketplace.support.work_site import KEY, PASSWORD, TEST, external, make_requester
@@ -279,13 +280,13 @@ def accounts_now() -> dict[str, Decimal]:
 
 def test_a_whole_life(live_server: LiveServer, new_page: NewPage, task_site: TaskSite) -> None:
     requester = make_requester("Reading Lab", balance="20.00")
-    made = accounts.create_access_key(requester=requester, actor="test")
+    made = requester_accounts.create_access_key(requester=requester, actor="test")
     mturk = boto3_client(live_server.url, Key(made.key.access_key_id, made.secret))
     hit = post_task(mturk, task_site.url)
     assert balance(mturk) == ("19.28", "0.72")  # two times 0.30 and its fee of 0.06
 
     phone = Phone(new_page(viewport=NARROW, has_touch=True), live_server.url)
-    phone.join(accounts.invite(actor="test").token)
+    phone.join(worker_accounts.invite(actor="test").token)
     phone.qualify()
     assert not task_site.asked
     phone.preview()

@@ -12,7 +12,10 @@ from pytest_django.live_server_helper import LiveServer
 
 from marketplace import clock
 from marketplace.models import Hit, WorkerBlock
-from marketplace.services import accounts, deliveries, disputes, payroll, sign_ins
+from marketplace.services import disputes
+from marketplace.services.accounts import requester_accounts, users, worker_accounts
+from marketplace.services.messages import notification_delivery
+from marketplace.services.money import payroll
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.marketplace.support.operate_site import (
     PASSWORD,
@@ -170,10 +173,10 @@ def fill_the_marketplace() -> dict[str, list[str]]:
     make_paid(requester=lab, worker=make_worker(name="Ann Example"))
     done = make_submitted(hit=make_hit(requester=lab, assignments=9), answer="Yes, and it reads well.\nBoth times.")
     dispute = make_dispute(requester=lab)
-    key = accounts.create_access_key(requester=lab, actor="olga").key
-    accounts.revoke_access_key(key=key, actor="olga")
-    accounts.create_access_key(requester=lab, actor="olga")
-    accounts.invite(email="ann@example.org", actor="olga")
+    key = requester_accounts.create_access_key(requester=lab, actor="olga").key
+    requester_accounts.revoke_access_key(key=key, actor="olga")
+    requester_accounts.create_access_key(requester=lab, actor="olga")
+    worker_accounts.invite(email="ann@example.org", actor="olga")
     blocked = {"requester": lab, "worker": done.worker, "reason": "Copies answers."}
     WorkerBlock.objects.create(**blocked, created_at=clock.now())
     made = payroll.make_payroll(actor="olga")
@@ -181,7 +184,7 @@ def fill_the_marketplace() -> dict[str, list[str]]:
     make_paid(requester=lab)
     open_payroll = payroll.make_payroll(actor="olga")
     make_paid(requester=lab)
-    alone = accounts.create_requester(name="Nobody signs in for it", email="lab@example.org", actor="olga")
+    alone = requester_accounts.create_requester(name="Nobody signs in for it", email="lab@example.org", actor="olga")
     plain = ("home", "requesters", "new_requester", "workers", "invitations", "balances", "ledger", "payrolls", "owed")
     operators = [reverse(f"operate_{name}") for name in (*plain, "disputes", "log", "password")]
     operators += [
@@ -191,9 +194,9 @@ def fill_the_marketplace() -> dict[str, list[str]]:
         reverse("operate_requester", args=[alone.pk]),
         reverse("operate_payroll", args=[made.number]),
         reverse("operate_payroll", args=[open_payroll.number]),
-        reverse("operate_welcome", args=[sign_ins.invite_user(requester=alone, actor="olga")]),
+        reverse("operate_welcome", args=[users.invite_user(requester=alone, actor="olga")]),
     ]
-    deliveries.send_test(
+    notification_delivery.send_test(
         requester=lab,
         transport="SNS",
         destination="arn:aws:sns:us-east-1:123456789012:events",

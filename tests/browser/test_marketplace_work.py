@@ -18,7 +18,9 @@ from pytest_django.live_server_helper import LiveServer
 
 from marketplace.models import Assignment, Worker
 from marketplace.questions.answers_xml import read_answers
-from marketplace.services import accounts, assignments, messages
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.hits import assignments
+from marketplace.services.messages import worker_messages
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.marketplace.support.work_site import (
     FORM,
@@ -114,7 +116,7 @@ def test_from_the_invitation_to_the_history(
         make_hit(requester, question=external(f"{url}?set=a"), requirements=requirements, title="Sound of sentences")
 
     page = new_page(viewport=NARROW)
-    page.goto(live_server.url + reverse("market_join", args=[accounts.invite(actor="test").token]))
+    page.goto(live_server.url + reverse("market_join", args=[worker_accounts.invite(actor="test").token]))
     page.get_by_label("User name").fill("robin")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("button", name="Join").click()
@@ -207,7 +209,9 @@ def test_on_a_phone_the_task_begins_in_the_first_screen(
 
 def test_times_are_the_workers_own(live_server: LiveServer, new_page: NewPage) -> None:
     worker = make_worker("robin")
-    letter = messages.send(worker=worker, subject="News", text="More.", now=datetime(2026, 1, 31, 23, 30, tzinfo=UTC))
+    letter = worker_messages.send(
+        worker=worker, subject="News", text="More.", now=datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
+    )
     page = new_page(timezone_id="Asia/Tokyo")
     sign_in(page, live_server, "robin")
     page.goto(live_server.url + reverse("market_message", args=[letter.message_id]))
@@ -292,7 +296,7 @@ def everything_there_is(url: str) -> tuple[Worker, list[str]]:
     assignments.reject(assignment=rejected, feedback="Too short.")
     done = make_assignment(worker, make_hit(requester, title="Work that waits"))
     assignments.submit(assignment_id=done.assignment_id, worker=worker, answers={"tone": "sad"})
-    letter = messages.send(worker=worker, requester=requester, subject="New tasks", text="There are new tasks.")
+    letter = worker_messages.send(worker=worker, requester=requester, subject="New tasks", text="There are new tasks.")
     names: list[tuple[str, object]] = [
         ("market_group", guarded.hit_type.type_id),
         ("market_task", form.assignment_id),
@@ -319,7 +323,7 @@ def test_every_page_is_accessible_and_fits(
     _, urls = everything_there_is(requesters_site[0])
     page = new_page(viewport=size, color_scheme=scheme)
     problems = []
-    invitation = reverse("market_join", args=[accounts.invite(actor="test").token])
+    invitation = reverse("market_join", args=[worker_accounts.invite(actor="test").token])
     for url in (reverse("market_sign_in"), reverse("market_ask_link"), invitation):
         page.goto(live_server.url + url)
         problems += problems_of(page, axe_core, url)

@@ -13,11 +13,11 @@ from django.urls import reverse
 from playwright.sync_api import Page, Route, expect
 
 from annotation.models import EventBatch, Media, Step, Study, Submission
-from annotation.queries.events import Edit, edits_by_page, final_text
-from annotation.services.media import add_media
-from annotation.services.planning import publish
+from annotation.studies.images import add_media
+from annotation.studies.launching import publish
 from annotation.task_types.questions import clean_text
 from annotation.tokens import participant_token
+from annotation.work.edit_log import Edit, edits_by_page, final_text
 from tests.annotation.console_helpers import PASSWORD, make_user
 from tests.annotation.images import image_file
 from tests.browser.conftest import NARROW, NewPage

@@ -11,10 +11,10 @@ from django.urls import reverse
 from playwright.sync_api import Page, Response
 
 from annotation.models import Media, Study
-from annotation.services.importing import import_items
-from annotation.services.media import add_media
-from annotation.services.planning import publish
-from annotation.tables import read_table
+from annotation.studies.images import add_media
+from annotation.studies.importing_items import import_items
+from annotation.studies.launching import publish
+from annotation.table_files import read_table
 from annotation.tokens import participant_token
 from tests.annotation.images import image_file, photo
 from tests.browser.conftest import NARROW, WIDE, NewPage

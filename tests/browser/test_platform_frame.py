@@ -32,7 +32,7 @@ NO_THIRD_PARTY_COOKIES = "--test-third-party-cookie-phaseout"
 RATINGS = """
 import json
 from annotation.models import Rating, Study
-from annotation.queries.marks import Marks
+from annotation.recruiting.confirmation_marks import Marks
 marks = Marks(Study.objects.get())
 print(json.dumps([[each.item.payload["context"], each.value, marks.confirmation(each.submission_id)]
     for each in Rating.objects.filter(question="diversity")]))

@@ -11,10 +11,11 @@ import pytest
 from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation import platform_tasks
 from annotation.models import Membership, Study
+from annotation.recruiting import tasks
 from marketplace.models import Hit as MarketHit
-from marketplace.services import accounts, payments
+from marketplace.services.accounts import requester_accounts
+from marketplace.services.money import payments
 from tests.annotation.console_helpers import make_user
 from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
 from tests.browser.test_console import sign_in
@@ -23,15 +24,15 @@ from tests.factories import make_study
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 #: A folder for screenshots.
 PICTURES = os.environ.get("HITSERVER_TEST_PICTURES", "")
-assert platform_tasks.run_job  # registers the tasks: they run where they are sent
+assert tasks.run_job  # registers the tasks: they run where they are sent
 
 
 @pytest.fixture
 def study(live_server: LiveServer, settings: Any) -> Study:
     """A draft whose owner is ada, on a server that has a key for its own marketplace."""
-    requester = accounts.create_requester(name="Lab", email="lab@example.org", actor="test")
+    requester = requester_accounts.create_requester(name="Lab", email="lab@example.org", actor="test")
     payments.deposit(requester=requester, amount=Decimal("100.00"), actor="test")
-    made = accounts.create_access_key(requester=requester, actor="test")
+    made = requester_accounts.create_access_key(requester=requester, actor="test")
     settings.BASE_URL = live_server.url
     settings.MTURK_ENDPOINT = f"{live_server.url}/marketplace/api/"
     settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = made.key.access_key_id, made.secret

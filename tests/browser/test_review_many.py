@@ -13,9 +13,9 @@ from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Assignment, Flag, Participant, Rating, Study, Submission
-from annotation.queries.left_out import excluded_submissions
-from annotation.services import bulk
-from annotation.services.pay_decisions import decide_pay
+from annotation.review import bulk_decisions
+from annotation.review.pay_decisions import decide_pay
+from annotation.work.left_out import excluded_submissions
 from tests.annotation.console_helpers import make_user
 from tests.browser.conftest import NewPage
 from tests.browser.test_console import sign_in
@@ -118,9 +118,9 @@ def test_every_page_of_the_review_looks_right(live_server: LiveServer, new_page:
     give: dict[str, Any] = {"actor": "ada", "connect": lambda name: None}
     decide_pay(submission=sent[0], decision="reject", feedback="All answers are the same.", **give)
     everything = Submission.objects.filter(study=study)
-    actions = [name for name in bulk.ACTIONS if name != "file"]
-    made = [bulk.plan_action(study=study, action=name, chosen=everything, actor="ada") for name in actions]
-    bulk.set_terms(bulk=made[actions.index("bonus")], note="Thanks", amount=Decimal("0.50"))
+    actions = [name for name in bulk_decisions.ACTIONS if name != "file"]
+    made = [bulk_decisions.plan_action(study=study, action=name, chosen=everything, actor="ada") for name in actions]
+    bulk_decisions.set_terms(bulk=made[actions.index("bonus")], note="Thanks", amount=Decimal("0.50"))
     page = new_page()
     sign_in(page, live_server)
     worker = sent[1].participant.pseudonym

@@ -34,8 +34,9 @@ LINES = [
     "In the end the sea was as quiet as a sleeping cat.",
 ]
 SET_UP = f"""
-from annotation.services import importing, planning, studies
-from annotation.tables import Table
+from annotation.studies import importing_items, launching, storing
+from annotation.studies.spec import StudySpec
+from annotation.table_files import Table
 from annotation.task_types.items import Row
 from generation.registry.registration import ensure_embedded_model
 from generation.suggestions.definitions import create_suggester
@@ -47,11 +48,11 @@ for name, decoder, wait in (("model-a", "top_k=40", 120), ("model-b", "top_p=0.9
         name=name, model=model, decoder=decoder, template="{{story}}", least_characters=20, most_characters=250,
         wait_seconds=wait, tries=10)
     fill_from_csv(suggester=suggester, path=EXAMPLES / "story_pool.csv")
-study = studies.create_study(slug="story", task_type="cyoa", actor="test", owner=None, texts={{}}, config={{}},
-    values={{"title": "Story", "ratings_per_item": 1, "seed": 1}}, arms=[])
+values = {{"slug": "story", "title": "Story", "ratings_per_item": 1, "seed": 1}}
+study = storing.create_study(spec=StudySpec("cyoa", values), actor="test", owner=None)
 row = Row(1, {{"prompt_id": "p", "prompt": "A journey by sea."}})
-importing.import_items(study=study, table=Table(list(row.cells), [row]), actor="test")
-planning.publish(study=study, actor="test")
+importing_items.import_items(study=study, table=Table(list(row.cells), [row]), actor="test")
+launching.publish(study=study, actor="test")
 """
 RECORD = """
 import json

@@ -12,8 +12,8 @@ from pytest_django.live_server_helper import LiveServer
 from annotation.models import Assignment, Study
 from annotation.task_types.registry import all_types
 from annotation.tokens import participant_token
-from marketplace.services import accounts
-from tests.annotation.test_pulls import TEMPLATE
+from marketplace.services.accounts import worker_accounts
+from tests.annotation.work.test_requested_offers import TEMPLATE
 from tests.browser.conftest import NARROW, NewPage
 from tests.browser.test_marketplace_work import everything_there_is, sign_in
 from tests.browser.work_helpers import open_start
@@ -194,7 +194,7 @@ def test_all_that_is_pressed_in_the_marketplace_is_large_enough(live_server: Liv
     page = new_page(**PHONE)
     page.route("https://tasks.example/**", lambda route: route.fulfill(body="A task", content_type="text/html"))
     small: list[str] = []
-    invitation = reverse("market_join", args=[accounts.invite(actor="test").token])
+    invitation = reverse("market_join", args=[worker_accounts.invite(actor="test").token])
     for url in (reverse("market_sign_in"), reverse("market_ask_link"), invitation):
         page.goto(live_server.url + url)
         small += too_small(page, url)

@@ -12,8 +12,8 @@ from django.db import OperationalError
 from playwright.sync_api import Page, expect
 
 from annotation.models import Draft, Participant, Step, Study
-from annotation.services import answers
 from annotation.tokens import participant_token
+from annotation.work import answers
 from tests.browser.conftest import NARROW, NewPage
 from tests.browser.work_helpers import check_looks
 from tests.factories import make_participant, make_study
@@ -111,7 +111,7 @@ def test_the_banner_stays_in_sight_on_a_long_page_and_passes_axe(
     study = make_study(task_type="sim_hds", items=1, config={"write_first": False, "rate_first": False})
     page = new_page(viewport=NARROW)
     page.goto(f"{live_server.url}/w/{participant_token(make_participant(study=study).pk)}/")
-    monkeypatch.setattr("annotation.views.work.save_draft", fail)
+    monkeypatch.setattr("annotation.work.pages.task.save_draft", fail)
     page.get_by_role("radio").first.check()
     expect(page.locator("#trouble h2")).to_have_text("Your answers are not saved yet")
     expect(page.locator("#trouble h2")).to_be_in_viewport()
@@ -132,7 +132,7 @@ def test_when_the_server_cannot_save_the_page_says_so_and_a_second_press_works(
     page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("annotation.views.work.save_draft", fail)
+        patch.setattr("annotation.work.pages.task.save_draft", fail)
         patch.setattr(answers, "_store", fail)
         page.locator("textarea").fill(TEXT)
         page.locator(".send button").click()

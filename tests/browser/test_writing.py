@@ -16,7 +16,7 @@ from generation.models import Suggestion
 from generation.suggestions import suggester_process
 from generation.suggestions.suggester_process import SuggesterProcess
 from tests.annotation.task_types.test_mil_story import FIRST, story_study
-from tests.annotation.test_pulls import slogan_study
+from tests.annotation.work.test_requested_offers import slogan_study
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.work_helpers import check_looks, open_start, send, tab_to
 from tests.factories import make_participant, make_study

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 from django.db.models import F
 
-from annotation import bots
-from annotation.services.suggesters import suggester_problems
+from annotation.studies.suggesters import suggester_problems
 from annotation.task_types.registry import all_types, get_type
+from annotation.work import bots
 from generation.decoding.prompts import make_prompt
 from generation.models import Suggester
 from hitserver import demo, demo_suggesters

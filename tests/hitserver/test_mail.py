@@ -17,7 +17,7 @@ from django.urls import reverse
 
 from hitserver.mail import MailNotSetUp
 from marketplace.access import add_operator
-from marketplace.services import accounts, login_links
+from marketplace.services.accounts import sign_in_links, worker_accounts
 from tests.hitserver.test_settings import PRODUCTION, load_named
 
 pytestmark = pytest.mark.django_db
@@ -33,7 +33,7 @@ def no_mail(settings: Any) -> None:
 @pytest.fixture
 def worker() -> User:
     user = User.objects.create_user("robin", ADDRESS)
-    accounts.create_worker(user=user, actor="test")
+    worker_accounts.create_worker(user=user, actor="test")
     return user
 
 
@@ -67,7 +67,7 @@ def test_a_link_that_cannot_be_sent_is_not_in_the_log(
     caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    assert login_links.send_links(ADDRESS, "https://hits.example") == 0
+    assert sign_in_links.send_links(ADDRESS, "https://hits.example") == 0
     assert "A sign-in link could not be sent" in caplog.text
     assert "/marketplace/sign-in/link/" not in caplog.text + "".join(capfd.readouterr())
 
@@ -98,7 +98,7 @@ def test_without_mail_nobody_is_offered_a_link() -> None:
 def test_asking_for_a_link_does_the_same_for_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
     """So neither the page nor its speed shows whether an address is known: a task does the work."""
     queued: list[Any] = []
-    monkeypatch.setattr(login_links.send_links, "apply_async", lambda **options: queued.append(options))
+    monkeypatch.setattr(sign_in_links.send_links, "apply_async", lambda **options: queued.append(options))
     seen = []
     for email in (ADDRESS, "nobody@mail.example"):
         with CaptureQueriesContext(connection) as queries:
@@ -116,5 +116,5 @@ def test_a_queue_that_does_not_answer_tells_nothing_either(monkeypatch: pytest.M
     def fail(**_: Any) -> None:
         raise ConnectionError("no broker")
 
-    monkeypatch.setattr(login_links.send_links, "apply_async", fail)
+    monkeypatch.setattr(sign_in_links.send_links, "apply_async", fail)
     assert ask(ADDRESS) == ask("nobody@mail.example")

@@ -53,7 +53,7 @@ def test_task_types_and_workers_pages_are_loaded_before_the_first_request(tmp_pa
     lines = dict(line.partition(" ")[::2] for line in done.stdout.splitlines())
     assert int(lines["TYPES"]) >= 14
     assert lines["LATE"] == ""
-    assert "annotation/start.html" in lines["TEMPLATES"]
+    assert "work/start.html" in lines["TEMPLATES"]
     assert "annotation/work.html" in lines["TEMPLATES"]
 
 

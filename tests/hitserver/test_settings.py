@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hitserver import settings
-from hitserver.private import kept_secret, private_folder, weakness
+from hitserver.private import private_folder, secret_in_file, weakness
 from tests.services import ROOT
 from tests.support import clean_environment
 
@@ -64,10 +64,10 @@ def test_the_key_of_development_outlives_a_restart(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
 
 
-def test_a_kept_secret_leaves_one_file(tmp_path: Path) -> None:
-    first = kept_secret(tmp_path / "key")
+def test_a_secret_in_a_file_leaves_one_file(tmp_path: Path) -> None:
+    first = secret_in_file(tmp_path / "key")
 
-    assert kept_secret(tmp_path / "key") == first
+    assert secret_in_file(tmp_path / "key") == first
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
 
 

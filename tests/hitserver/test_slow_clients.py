@@ -20,8 +20,11 @@ from tests.support import Server, running_server
 pytestmark = pytest.mark.slow
 HEADERS = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 POST = b"POST /w/x/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5000\r\n\r\n"
-#: Larger than what is held in memory: threads read it, at most half of them.
-UPLOAD = b"POST /console/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 1000
+#: Larger than what is held in memory: threads read it, at most half of them. With this cookie, Django reads the body to
+#: find the token; otherwise it would answer at once.
+UPLOAD = (
+    b"POST /console/login/ HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\nCookie: csrftoken=" + b"x" * 32
+) + b"\r\nContent-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
 #: Of several times as many as the server has threads (two processes with four each).
 SLOW_CLIENTS = 32
 SECOND_SECONDS = 3
@@ -113,7 +116,9 @@ def many_files() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    "beginning", [b"", b"G", POST, HEADERS + b"\r\n"], ids=["silent", "request line", "body", "kept alive"]
+    "beginning",
+    [b"", b"G", POST, HEADERS + b"\r\n", UPLOAD],
+    ids=["silent", "request line", "body", "kept alive", "upload"],
 )
 def test_more_connections_than_the_server_holds_keep_nobody_waiting(
     patient_server: Server, many_files: None, beginning: bytes

@@ -126,9 +126,9 @@ BARE_IN_PAGE = re.compile(r"\}\} " + THINGS + r"\b")
 BARE_IN_STRING = re.compile(r"(?<!of )\{\} " + THINGS + r"\b")
 #: Numbers that are never 1, with the reason.
 NEVER_ONE = {
-    "annotation/services/importing.py": "names an id that several items have",
-    "annotation/services/planning.py": "names limits",
-    "annotation/bots.py": "an error of the server, for developers",
+    "annotation/studies/importing_items.py": "names an id that several items have",
+    "annotation/studies/launching.py": "names limits",
+    "annotation/work/bots.py": "an error of the server, for developers",
 }
 
 

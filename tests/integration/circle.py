@@ -33,9 +33,9 @@ from marketplace.models import Assignment as MarketAssignment
 from marketplace.models import HITType
 from marketplace.models import Worker as MarketWorker
 from marketplace.questions import parse_question
-from marketplace.services import assignments
+from marketplace.services.hits import assignments
 from marketplace.services.refusals import Refusal
-from marketplace.sites.work.framing import question_url
+from marketplace.sites.work.frames import question_url
 from tests.annotation.pages import fields
 from tests.marketplace.support.clients import Key
 from tests.services import ROOT

@@ -6,7 +6,7 @@ import random
 import threading
 from collections.abc import Callable
 
-from annotation.bots import Browser
+from annotation.work.bots import Browser
 from bench.load import fill
 from tests.support import Server
 

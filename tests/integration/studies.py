@@ -16,32 +16,36 @@ from tests.support import Server
 BOTH = pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 MAKE = """
 import json
-from annotation.services import importing, planning, studies
-from annotation.tables import Table
+from annotation.studies import importing_items, launching, storing
+from annotation.studies.spec import ArmSpec, StudySpec
+from annotation.table_files import Table
 from annotation.task_types.items import Row
 texts = {{f"resp_{{k}}": f"I heard that it would rain in town {{k}} tomorrow." for k in range(5)}}
 cells = lambda n: {{"sample_id": str(n), "context": f"What about the weather in town {{n}}?"}} | texts
 rows = [Row(n + 1, cells(n)) for n in range({items})]
-study = studies.create_study(slug="load", task_type="abs_hds", actor="test", owner=None, texts={{}},
-    config={{"write_first": {warm_up}, "rate_first": {warm_up}}},
-    values={{"title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}, arms={arms},
+values = {{"slug": "load", "title": "Load", "ratings_per_item": {ratings}, "hits_per_worker": None, "seed": 1}}
+spec = StudySpec("abs_hds", values, {{"write_first": {warm_up}, "rate_first": {warm_up}}},
+    arms=[ArmSpec.of(arm) for arm in {arms}],
     quality_control={{"too_fast": None}})  # these workers answer within milliseconds
-importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
-planning.publish(study=study, actor="test")
+study = storing.create_study(spec=spec, actor="test", owner=None)
+importing_items.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
+launching.publish(study=study, actor="test")
 """
 MAKE_QUALITY = """
-from annotation.services import importing, planning, studies
-from annotation.tables import Table
+from annotation.studies import importing_items, launching, storing
+from annotation.studies.spec import ArmSpec, StudySpec
+from annotation.table_files import Table
 from annotation.task_types.items import Row
 cells = lambda c, s: {{"sample_id": f"{{c}}-{{s}}", "context": f"It rained in town {{c}}", "text": f"and then {{s}}",
     "system": f"top_p={{s}}"}}
 places = [(c, s) for c in range({contexts}) for s in range({systems})]
 rows = [Row(at + 1, cells(*place)) for at, place in enumerate(places)]
-study = studies.create_study(slug="load", task_type="quality", actor="test", owner=None, texts={{}}, config={{}},
-    values={{"title": "Load", "ratings_per_item": {ratings}, "items_per_hit": 5, "hits_per_worker": None, "seed": 1}},
-    quality_control={{"too_fast": None}})
-importing.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
-planning.publish(study=study, actor="test")
+values = {{"slug": "load", "title": "Load", "ratings_per_item": {ratings}, "items_per_hit": 5, "hits_per_worker": None,
+    "seed": 1}}
+study = storing.create_study(spec=StudySpec("quality", values, quality_control={{"too_fast": None}}), actor="test",
+    owner=None)
+importing_items.import_items(study=study, table=Table(list(rows[0].cells), rows), actor="test")
+launching.publish(study=study, actor="test")
 """
 RATERS = """
 import json

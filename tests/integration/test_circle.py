@@ -16,15 +16,17 @@ from typing import Any
 import pytest
 from celery._state import _set_task_join_will_block
 
-from annotation.frames import study_data
 from annotation.models import OutsideAssignment, Payment, PlatformCall, Posting, Study, Submission
-from annotation.queries.platforms import differences
+from annotation.recruiting.differences import differences
+from annotation.results.frames import study_data
 from marketplace import clock, faults
 from marketplace.models import Assignment as MarketAssignment
 from marketplace.models import Bonus, QualificationType
 from marketplace.models import Hit as MarketHit
-from marketplace.services import accounts, assignments, payments
-from tests.annotation.platforms.faults import paid_here, paid_there
+from marketplace.services.accounts import requester_accounts
+from marketplace.services.hits import assignments
+from marketplace.services.money import payments
+from tests.annotation.recruiting.faults import paid_here, paid_there
 from tests.factories import make_study
 from tests.integration.circle import (
     SECONDS,
@@ -56,9 +58,9 @@ def events(settings: Any) -> Iterator[Mailbox]:
 
 @pytest.fixture
 def key(transactional_db: None) -> Key:
-    lab = accounts.create_requester(name="Lab", email="lab@example.org", actor="test")
+    lab = requester_accounts.create_requester(name="Lab", email="lab@example.org", actor="test")
     payments.deposit(requester=lab, amount=DEPOSIT, actor="test")
-    made = accounts.create_access_key(requester=lab, actor="test")
+    made = requester_accounts.create_access_key(requester=lab, actor="test")
     return Key(made.key.access_key_id, made.secret)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import psycopg2
 import pytest
 
-from annotation.bots import Browser
+from annotation.work.bots import Browser
 from bench.load import fill
 from tests.integration.racing import start
 from tests.integration.studies import BOTH, count, database, make_study

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from annotation.bots import Browser, Response
+from annotation.work.bots import Browser, Response
 from bench.load import fill
 from tests.integration.racing import start, together, work_to_the_end
 from tests.integration.studies import BOTH, count, count_raters, database, make_quality_study, make_study

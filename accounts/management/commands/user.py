@@ -20,25 +20,25 @@ class Command(ActionCommand):
     help = "Manage researchers and other users: add, grant, revoke, deactivate, activate, end-sessions, list."
 
     def add_actions(self, add: AddAction) -> None:
-        one = add("add", "make a researcher and print a password", self.add)
-        one.add_argument("name", help="the user name")
-        one.add_argument("--administrator", action="store_true", help="let them see every study and manage users")
-        for name, about, run in (
+        parser = add("add", "make a researcher and print a password", self.add)
+        parser.add_argument("name", help="the user name")
+        parser.add_argument("--administrator", action="store_true", help="let them see every study and manage users")
+        for name, summary, run in (
             ("grant", "let an existing user use the console", self.grant),
             ("revoke", "take away access to the console; ends the user's sessions and tokens", self.revoke),
             ("deactivate", "stop the user from signing in; ends their sessions and tokens", self.deactivate),
             ("activate", "let the user sign in again; revoked tokens stay revoked", self.activate),
             ("end-sessions", "sign the user out everywhere", self.end_sessions),
         ):
-            add(name, about, run).add_argument("name", help="the user name")
+            add(name, summary, run).add_argument("name", help="the user name")
         add("list", "list researchers and administrators", self.list_researchers)
 
     def add(self, *, name: str, administrator: bool) -> None:
         password = secrets.token_urlsafe(12)
-        made = User(username=name)
+        user = User(username=name)
         try:
-            made.full_clean(exclude=["password"])
-            validate_password(password, made)
+            user.full_clean(exclude=["password"])
+            validate_password(password, user)
         except ValidationError as error:
             raise CommandError(f"“{name}”: {' '.join(error.messages)}") from None
         users.create_researcher(username=name, password=password, administrator=administrator, actor=ACTOR)
@@ -65,21 +65,16 @@ class Command(ActionCommand):
         self.stdout.write(f"{counted(ended, 'session')} of {name} ended.")
 
     def list_researchers(self) -> None:
-        found = roles.researchers().order_by("username")
-        self.say(
-            aligned(
-                [each.username, "administrator" if each.is_superuser else "researcher", _last_sign_in(each)]
-                for each in found
-            )
-        )
+        rows = []
+        for user in roles.researchers().order_by("username"):
+            role = "administrator" if user.is_superuser else "researcher"
+            signed_in = f"last sign-in {user.last_login:%Y-%m-%d}" if user.last_login else "has never signed in"
+            rows.append([user.username, role, signed_in])
+        self.say(aligned(rows))
 
 
 def _user(name: str) -> User:
-    found = User.objects.filter(username=name).first()
-    if found is None:
+    user = User.objects.filter(username=name).first()
+    if user is None:
         raise CommandError(f"There is no user “{name}”. To make a researcher: manage.py user add {name}")
-    return found
-
-
-def _last_sign_in(user: User) -> str:
-    return f"last sign-in {user.last_login:%Y-%m-%d}" if user.last_login else "has never signed in"
+    return user

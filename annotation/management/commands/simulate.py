@@ -9,9 +9,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import F, Sum
 from tqdm import tqdm
 
-from annotation.bots import Mix, Tally, simulate_workers
 from annotation.models import Study
-from annotation.queries.staffing import staffing_by_arm
+from annotation.studies.staffing import staffing_by_arm
+from annotation.work.bots import Mix, Tally, simulate_workers
 from common.commands import written_out
 from common.words import counted, duration
 

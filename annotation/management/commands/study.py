@@ -13,8 +13,6 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from accounts.roles import researchers
-from annotation import exports
-from annotation.exports.payments import payments_csv
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.asking import YES, ask_before_spending
@@ -23,21 +21,25 @@ from annotation.management.study_lifecycle import LifecycleActions
 from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
 from annotation.models import Study
-from annotation.platforms import known, link
-from annotation.queries import payments
-from annotation.queries.identical import identical_in_words, identical_items
-from annotation.queries.identity import identity_warnings
-from annotation.queries.progress import progress as progress_of
-from annotation.queries.quality import quality_of
-from annotation.services import outputs, people, planning, quality_control, repair, sources
-from annotation.services import payments as paying
-from annotation.services import studies as service
-from annotation.services.applying import apply
-from annotation.services.duplicating import duplicate_study
-from annotation.services.media import add_media
-from annotation.study_files import FileRefused, read_study_file
-from annotation.tables import Table, TableProblems, read_table
+from annotation.people import invitations
+from annotation.platforms import all_platforms, link
+from annotation.results import exports
+from annotation.review import paying, quality_control
+from annotation.review import payments_due as payments
+from annotation.review.payment_file import payments_csv
+from annotation.review.progress import progress as progress_of
+from annotation.review.quality_findings import quality_of
+from annotation.studies import item_sources, launching, outputs
+from annotation.studies import storing as service
+from annotation.studies.applying import apply
+from annotation.studies.duplicating import duplicate_study
+from annotation.studies.identical_items import identical_in_words, identical_items
+from annotation.studies.images import add_media
+from annotation.studies.link_identity import identity_warnings
+from annotation.studies.study_files import FileRefused, read_study_file
+from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
+from annotation.work import repairing_ratings
 from common.commands import AddAction, problem_lines, progress_bar
 from common.words import counted, money
 from generation.models import GenerationRun
@@ -93,14 +95,14 @@ class Command(ReviewActions):
         copy.add_argument("--title", help="its title (default: the same)")
         copy.add_argument("--without-items", action="store_true", help="do not copy the items")
         copy.add_argument("--owner", metavar="USER", help="the user who owns the draft in the console")
-        for name, (about, run) in {
+        for name, (summary, run) in {
             "pause": ("stop giving out new work for now", self.pause),
             "resume": ("give out work again", self.resume),
             "close": ("close a study for good; its data stay", self.close),
             "delete": ("delete a draft", self.delete),
             "recount": ("correct the hits' counters from the assignments", self.recount),
         }.items():
-            add(name, about, run).add_argument("slug")
+            add(name, summary, run).add_argument("slug")
         links = add("links", "print personal links as CSV, for names or another study's participants", self.links)
         links.add_argument("slug")
         people_of = links.add_mutually_exclusive_group(required=True)
@@ -110,7 +112,9 @@ class Command(ReviewActions):
     def add_platforms(self, add: AddAction) -> None:
         live = add("publish", "launch: plan the hits and open the study, by its link or on a platform", self.publish)
         live.add_argument("slug")
-        live.add_argument("--platform", choices=tuple(known()), default=link.PLATFORM, help="where workers come from")
+        live.add_argument(
+            "--platform", choices=tuple(all_platforms()), default=link.PLATFORM, help="where workers come from"
+        )
         live.add_argument("--dry-run", action="store_true", help="print every call and the cost, but post nothing")
         live.add_argument(
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
@@ -184,7 +188,11 @@ class Command(ReviewActions):
         self.warn(applied.warnings)
         if not dry_run and applied.study is not None:
             self.say(output.next_steps(applied.study))
-        if not dry_run and applied.study is not None and any(each.field == "items" for each in applied.differences):
+        if (
+            not dry_run
+            and applied.study is not None
+            and any(difference.field == "items" for difference in applied.differences)
+        ):
             self.warn_of_identical(applied.study)
         if applied.created and user is None and not dry_run:
             self.say(["The study has no owner: only administrators see it in the console (--owner USER)."])
@@ -204,15 +212,15 @@ class Command(ReviewActions):
 
     def import_run(self, *, slug: str, run_name: str, options: list[str], with_file: Path | None) -> None:
         study = study_called(slug)
-        found = GenerationRun.objects.filter(name=run_name).first()
-        if found is None:
+        run = GenerationRun.objects.filter(name=run_name).first()
+        if run is None:
             raise CommandError(f"There is no run “{run_name}”. See: manage.py generate status")
-        given = dict(option_of(option) for option in options)
+        import_options = dict(option_of(option) for option in options)
         added = table_in(with_file) if with_file else None
-        done = sources.import_run(study=study, run=found, options=given, actor=ACTOR, added=added)
+        done = item_sources.import_run(study=study, run=run, options=import_options, actor=ACTOR, added=added)
         verb = "is" if done.left_out == 1 else "are"
         left_out = f" {counted(done.left_out, 'sample')} {verb} left over." if done.left_out else ""
-        self.say([f"{study.slug}: {counted(done.items, 'item')} from the run {found.name}.{left_out}"])
+        self.say([f"{study.slug}: {counted(done.items, 'item')} from the run {run.name}.{left_out}"])
         self.warn_of_identical(study)
 
     def add_image(self, *, slug: str, file: Path, alt: str, name: str) -> None:
@@ -238,7 +246,7 @@ class Command(ReviewActions):
 
     def duplicate(self, *, slug: str, new_slug: str, title: str | None, without_items: bool, owner: str | None) -> None:
         study, user = study_called(slug), user_called(owner)
-        made = duplicate_study(
+        draft = duplicate_study(
             study=study,
             slug=new_slug,
             title=title or study.title,
@@ -246,8 +254,8 @@ class Command(ReviewActions):
             actor=ACTOR,
             owner=user,
         )
-        self.say([f"{made.slug}: a draft like {study.slug}, with {counted(made.items.count(), 'item')}."])
-        self.say(output.next_steps(made))
+        self.say([f"{draft.slug}: a draft like {study.slug}, with {counted(draft.items.count(), 'item')}."])
+        self.say(output.next_steps(draft))
 
     # --- running ---
 
@@ -256,15 +264,15 @@ class Command(ReviewActions):
     ) -> None:
         study = study_called(slug)
         if platform != link.PLATFORM:
-            given = [option_of(option) for option in options]
+            platform_options = [option_of(option) for option in options]
             ask = partial(ask_before_spending, yes=yes)
             chosen: dict[str, Any] = {"dry_run": dry_run, "progress": progress, "ask": ask}
-            self.say(platform_actions.publish_lines(study, platform, given, actor=ACTOR, **chosen))
+            self.say(platform_actions.publish_lines(study, platform, platform_options, actor=ACTOR, **chosen))
             return
         if dry_run or options:
             raise CommandError("--dry-run and --set need --platform with the name of a platform.")
         was_live = study.status == Study.Status.LIVE
-        planning.publish(study=study, actor=ACTOR)
+        launching.publish(study=study, actor=ACTOR)
         study.refresh_from_db()
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
         self.say(platform_actions.pay_lines(study))
@@ -302,18 +310,18 @@ class Command(ReviewActions):
 
     def recount(self, *, slug: str) -> None:
         study = study_called(slug)
-        wrong = repair.recount(study=study, actor=ACTOR)
+        wrong = repairing_ratings.recount(study=study, actor=ACTOR)
         fixed = "; fixed" if wrong else ""
         self.say([f"{wrong:,} of {study.hits.count():,} hits had a wrong count{fixed}."])
 
     def links(self, *, slug: str, names: str | None, from_study: str | None) -> None:
         study = study_called(slug)
         if from_study is not None:
-            made = people.invite_participants(study=study, of=study_called(from_study), actor=ACTOR)
+            created = invitations.invite_participants(study=study, of=study_called(from_study), actor=ACTOR)
         else:
             text = sys.stdin.read() if names == "-" else read_text(Path(str(names)))
-            made = people.invite(study=study, names=text.splitlines(), actor=ACTOR)
-        self.stdout.write(output.links_csv(made), ending="")
+            created = invitations.invite(study=study, names=text.splitlines(), actor=ACTOR)
+        self.stdout.write(output.links_csv(created), ending="")
 
     # --- data ---
 
@@ -322,16 +330,16 @@ class Command(ReviewActions):
             self.say(output.study_lines(Study.objects.order_by("slug")))
             return
         study = study_called(slug)
-        found = progress_of(study)
+        progress = progress_of(study)
         if json:
-            figures = {"slug": study.slug, "status": study.status} | found.as_json()
+            figures = {"slug": study.slug, "status": study.status} | progress.as_json()
             self.say([json_module.dumps(figures, indent=2)])
         else:
-            self.say(output.status_lines(study, get_type(study.task_type).title, found))
+            self.say(output.status_lines(study, get_type(study.task_type).title, progress))
 
     def report(self, *, slug: str, out: Path | None) -> None:
         from analysis.report import failed_sections, write_report
-        from annotation.frames import study_data
+        from annotation.results.frames import study_data
 
         study = study_called(slug)
         page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
@@ -377,7 +385,7 @@ class Command(ReviewActions):
     def rebuild_ratings(self, *, slug: str, progress: bool) -> None:
         study = study_called(slug)
         with progress_bar(progress, "submissions", total=study.submissions.count()) as step:
-            seen, changed = repair.rebuild_ratings(study=study, actor=ACTOR, progress=step)
+            seen, changed = repairing_ratings.rebuild_ratings(study=study, actor=ACTOR, progress=step)
         self.say([f"{counted(seen, 'submission')} read again. The ratings of {changed:,} changed."])
 
 
@@ -395,12 +403,12 @@ def user_called(name: str | None) -> User | None:
 
 
 def study_called(slug: str) -> Study:
-    found = Study.objects.filter(slug=slug).first()
-    if found is None:
-        known = Study.objects.order_by("slug").values_list("slug", flat=True)
-        others = f" Studies: {', '.join(known[:20])}." if known else " There are no studies yet."
+    study = Study.objects.filter(slug=slug).first()
+    if study is None:
+        slugs = Study.objects.order_by("slug").values_list("slug", flat=True)
+        others = f" Studies: {', '.join(slugs[:20])}." if slugs else " There are no studies yet."
         raise CommandError(f"There is no study “{slug}”.{others}")
-    return found
+    return study
 
 
 def option_of(text: str) -> tuple[str, str]:

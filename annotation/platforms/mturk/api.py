@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 
-from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.pacing import wait_for_turn
 
 #: Codes of a HIT that does not exist.
@@ -48,11 +48,6 @@ class Account:
         return account
 
 
-def client_for(account: Account) -> Any:
-    """The boto3 client, made once for each account."""
-    return _client(account)
-
-
 def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     """Call one operation by its boto3 name, such as ``create_hit_type``. Raises PlatformTrouble.
 
@@ -68,7 +63,7 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     except ClientError as error:
         if not _speaks_the_api(error.response):
             raise _unreachable(f"HTTP status {_status(error.response)}", endpoint) from error
-        raise _sorted(error) from error
+        raise _trouble_of(error) from error
     except BotoCoreError as error:
         raise _unreachable(str(error), endpoint) from error
     except (AttributeError, TypeError) as error:  # boto3, when an answer in JSON is not an object
@@ -95,7 +90,8 @@ def _has_its_members(client: Any, operation: str, answer: dict[str, Any]) -> boo
 
 
 @lru_cache(maxsize=8)
-def _client(account: Account) -> Any:
+def client_for(account: Account) -> Any:
+    """The boto3 client, made once for each account."""
     import boto3
     from botocore.config import Config
 
@@ -132,9 +128,9 @@ _TOKEN_WORDS = re.compile(r"idempotency token .* has already been processed", re
 TOKEN_USED = ("AlreadyExists", "AlreadyProcessed")
 
 
-def _sorted(error: Any) -> PlatformTrouble:
-    about = error.response.get("Error", {})
-    name, message = str(about.get("Code", "")), str(about.get("Message", "")) or str(error)
+def _trouble_of(error: Any) -> PlatformTrouble:
+    details = error.response.get("Error", {})
+    name, message = str(details.get("Code", "")), str(details.get("Message", "")) or str(error)
     in_message = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
     full_code = str(error.response.get("TurkErrorCode") or (in_message[-1] if in_message else name))
     code = "AlreadyProcessed" if _TOKEN_WORDS.search(message) else full_code.rpartition(".")[2]

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.cache import cache
 
-from annotation.platforms.base import Json
+from annotation.platforms.calls import Json
 from annotation.platforms.costs import MTURK, Fees
 
 HEADER = "x-hitserver-marketplace"
@@ -61,13 +61,13 @@ def fees_of(endpoint: str) -> Fees:
     """Amazon's fees, or those of a HITServer marketplace: as it said itself, or else as the settings say."""
     if _is_amazons(endpoint):
         return MTURK
-    ours = (
+    from_settings = (
         settings.MARKETPLACE_FEE_PERCENT,
         settings.MARKETPLACE_FEE_PERCENT_MANY,
         settings.MARKETPLACE_FEE_PERCENT_MASTERS,
     )
-    said = None if _is_ours(endpoint) else cache.get(_key(endpoint))
-    few, many, masters = (Decimal(percent) / 100 for percent in said or ours)
+    announced = None if _is_ours(endpoint) else cache.get(_key(endpoint))
+    few, many, masters = (Decimal(percent) / 100 for percent in announced or from_settings)
     return Fees(few, many, masters, each_rounded=True)
 
 

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from django.conf import settings
 
 from annotation.models import Compensation, PlatformCall, Posting
-from annotation.platforms.base import ANY_REFUSAL, Call, Json
+from annotation.platforms.calls import ANY_REFUSAL, Call, Json
 from annotation.platforms.changes import Changes, Notice
 from annotation.platforms.costs import CENT, MOST_AT_LOW_FEE
 from annotation.platforms.mturk import queue
@@ -40,9 +40,9 @@ class MturkChanges(Changes):
     deletes = True
 
     def extend(self, posting: Posting, until: datetime) -> Sequence[Call]:
-        at = int(until.timestamp())
-        params = {"HITId": posting.external_id, "ExpireAt": at}
-        return [_call(f"extend/{posting.pk}/{at}", "update_expiration_for_hit", params)]
+        timestamp = int(until.timestamp())
+        params = {"HITId": posting.external_id, "ExpireAt": timestamp}
+        return [_call(f"extend/{posting.pk}/{timestamp}", "update_expiration_for_hit", params)]
 
     def may_hold(self, posting: Posting, places: int) -> bool:
         low = (posting.wanted or 1) <= MOST_AT_LOW_FEE and self.platform.fees().more_from_ten
@@ -72,8 +72,10 @@ class MturkChanges(Changes):
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
         if not settings.MTURK_QUEUE_URL:
             return ()
-        types = dict.fromkeys(str(each["HITTypeId"]) for each in results if "HITTypeId" in each)
-        return [_call(f"notify/{each}", "update_notification_settings", queue.subscription(each)) for each in types]
+        types = dict.fromkeys(str(result["HITTypeId"]) for result in results if "HITTypeId" in result)
+        return [
+            _call(f"notify/{type_id}", "update_notification_settings", queue.subscription(type_id)) for type_id in types
+        ]
 
     def notices(self) -> Iterable[Notice]:
         return queue.receive() if settings.MTURK_QUEUE_URL else ()
@@ -114,29 +116,29 @@ class MturkChanges(Changes):
                 search=self._find_hit,
                 search_on=TOKEN_USED,
             ),
-            _call(f"{key}/message", "notify_workers", lambda done: _message(owed)),
+            _call(f"{key}/message", "notify_workers", lambda done: _compensation_message(owed)),
         ]
 
     def paying_id(self, results: Sequence[Json]) -> str:
-        return next(str(each["HITId"]) for each in results if "HITId" in each)
+        return next(str(result["HITId"]) for result in results if "HITId" in result)
 
     def _find_type(self, call: PlatformCall) -> Json | None:
         name = call.params["Name"]
-        found = self._pages(
+        types = self._pages(
             "list_qualification_types",
             "QualificationTypes",
             Query=name,
             MustBeRequestable=False,
             MustBeOwnedByCaller=True,
         )
-        return next(
-            ({"QualificationTypeId": each["QualificationTypeId"]} for each in found if each["Name"] == name), None
-        )
+        same_name = (row["QualificationTypeId"] for row in types if row["Name"] == name)
+        type_id = next(same_name, None)
+        return {"QualificationTypeId": type_id} if type_id is not None else None
 
     def _find_hit(self, call: PlatformCall) -> Json | None:
-        wanted = call.params["RequesterAnnotation"]
-        found = self._pages("list_hits", "HITs")
-        return next(({"HITId": each["HITId"]} for each in found if each.get("RequesterAnnotation") == wanted), None)
+        annotation = call.params["RequesterAnnotation"]
+        hits = self._pages("list_hits", "HITs")
+        return next(({"HITId": hit["HITId"]} for hit in hits if hit.get("RequesterAnnotation") == annotation), None)
 
     def _pages(self, operation: str, key: str, **params: Any) -> list[Json]:
         rows: list[Json] = []
@@ -151,8 +153,8 @@ class MturkChanges(Changes):
 
 def _call(key: str, operation: str, params: Any, **more: Any) -> Call:
     """A call that needs no token, because repeating it does no harm."""
-    made = params if callable(params) else lambda done: params
-    return Call(key=key, operation=operation, params=made, with_token=False, **more)
+    make_params = params if callable(params) else lambda done: params
+    return Call(key=key, operation=operation, params=make_params, with_token=False, **more)
 
 
 def _mark(owed: Compensation) -> str:
@@ -199,7 +201,7 @@ def paying_question(reason: str) -> str:
     )
 
 
-def _message(owed: Compensation) -> Json:
+def _compensation_message(owed: Compensation) -> Json:
     text = (
         f"{owed.reason}\n\nA HIT that only you can accept pays you ${owed.amount}: “Payment for your work: "
         f"{owed.study.title}”. Accept it and submit it within {COMPENSATION_DAYS} days."

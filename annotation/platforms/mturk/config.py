@@ -12,10 +12,9 @@ from django import forms
 from django.conf import settings
 
 from annotation.models import Hit, QualificationType, Study
-from annotation.platforms.base import NOT_MADE
+from annotation.platforms.calls import NOT_MADE
 from annotation.platforms.costs import CENT
-from annotation.platforms.one_listing import bonus_note, one_listing_field
-from annotation.platforms.parts import is_bounded
+from annotation.platforms.listings import bonus_note, is_bounded, one_listing_field
 from annotation.task_types.settings import ConfigForm, ListField
 
 LOCALE_TYPE = "00000000000000000071"
@@ -103,20 +102,20 @@ class MturkConfig:
 
     def qualifications(self) -> list[dict[str, Any]]:
         """Requirements. Workers who do not meet them still see the HIT in the list, but not its page."""
-        found: list[dict[str, Any]] = []
-        if values := [_locale(place.upper()) for place in self.locales]:
-            found.append({"QualificationTypeId": LOCALE_TYPE, "Comparator": "In", "LocaleValues": values})
+        requirements: list[dict[str, Any]] = []
+        if values := [_locale(locale.upper()) for locale in self.locales]:
+            requirements.append({"QualificationTypeId": LOCALE_TYPE, "Comparator": "In", "LocaleValues": values})
         for type_id, least in (
             (NUMBER_APPROVED_TYPE, self.least_approved),
             (PERCENT_APPROVED_TYPE, self.least_percent_approved),
         ):
             if least is not None:
                 comparison = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [least]}
-                found.append({"QualificationTypeId": type_id, **comparison})
+                requirements.append({"QualificationTypeId": type_id, **comparison})
         if self.masters:
             masters = MASTERS_SANDBOX_TYPE if "sandbox" in settings.MTURK_ENDPOINT else MASTERS_TYPE
-            found.append({"QualificationTypeId": masters, "Comparator": "Exists"})
-        return [each | GUARDED for each in found]
+            requirements.append({"QualificationTypeId": masters, "Comparator": "Exists"})
+        return [requirement | GUARDED for requirement in requirements]
 
     def hit(self, *, hit_type_id: str, url: str, wanted: int, annotation: str) -> dict[str, Any]:
         """Parameters of CreateHITWithHITType."""
@@ -133,36 +132,36 @@ def study_requirements(study: Study, hit: Hit | None = None) -> list[dict[str, A
     """Requirements by what workers did: the result of the exam, that they have not taken part in some other studies,
     that they have not done all that one person can do in this one, and that they have not taken part of this ``hit``.
 
-    ``services.qualifying`` makes these qualifications before the study is posted. If one was not made, it is still in
-    the list, so that the platform refuses the HIT instead of offering it to everybody.
+    ``recruiting.qualifications`` makes these qualifications before the study is posted. If one was not made, it is
+    still in the list, so that the platform refuses the HIT instead of offering it to everybody.
     """
     types = QualificationType.objects.filter(platform="mturk", hit=None)
     ids = {
         (study_id, purpose): name for study_id, purpose, name in types.values_list("study", "purpose", "external_id")
     }
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
-    found: list[dict[str, Any]] = []
+    requirements: list[dict[str, Any]] = []
     if exam is not None:
         least = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [study.exam_percent]}
-        found.append({"QualificationTypeId": ids.get((exam.pk, Purpose.EXAM), NOT_MADE), **least})
+        requirements.append({"QualificationTypeId": ids.get((exam.pk, Purpose.EXAM), NOT_MADE), **least})
     for other in study.exclude_studies.order_by("pk").values_list("pk", flat=True):
         name = ids.get((other, Purpose.TOOK_PART), NOT_MADE)
-        found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
+        requirements.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
     if is_bounded(study, "mturk"):
         name = ids.get((study.pk, Purpose.LIMIT), NOT_MADE)
-        found.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
-    return [each | GUARDED for each in found] + ([_nothing_of(hit)] if hit else [])
+        requirements.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
+    return [requirement | GUARDED for requirement in requirements] + ([_took_no_part_of(hit)] if hit else [])
 
 
-def _nothing_of(hit: Hit) -> dict[str, Any]:
+def _took_no_part_of(hit: Hit) -> dict[str, Any]:
     """The requirement that workers have not taken any part of the hit. Who has does not even see the others."""
     kind = QualificationType.objects.filter(platform="mturk", hit=hit).first()
     name = kind.external_id if kind else NOT_MADE
     return {"QualificationTypeId": name, "Comparator": "DoesNotExist", "ActionsGuarded": "DiscoverPreviewAndAccept"}
 
 
-def _locale(place: str) -> dict[str, str]:
-    country, _, region = place.partition("-")
+def _locale(text: str) -> dict[str, str]:
+    country, _, region = text.partition("-")
     return {"Country": country} | ({"Subdivision": region} if region else {})
 
 

@@ -17,26 +17,20 @@ from django.utils import timezone
 
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import (
-    ANY_REFUSAL,
     BadArrival,
-    Call,
     Claim,
     Finish,
-    Json,
     Platform,
-    PlatformTrouble,
-    PostingGone,
     Reported,
-    Search,
     annotation_of,
     posting_url,
     unposted_hits,
 )
+from annotation.platforms.calls import ANY_REFUSAL, Call, Json, PlatformTrouble, PostingGone, Search
 from annotation.platforms.costs import Cost, Fees, Offered, cost_of, parts_of, reward_problems
+from annotation.platforms.listings import has_own_group, is_bounded, listed_at, lowest_reward
 from annotation.platforms.mturk import api, beyond
 from annotation.platforms.mturk.config import MturkConfig, MturkForm
-from annotation.platforms.one_listing import listed_at, lowest_reward
-from annotation.platforms.parts import has_own_group, is_bounded
 from common.problems import Problem, invalid
 from common.words import hours_in_words, money
 
@@ -87,15 +81,15 @@ class Mturk(Platform):
         MTurk names a next page until one is empty. With ``most`` entries there can be no more, so none is asked for.
         """
         token: str | None = None
-        found = 0
+        n_read = 0
         while True:
-            more = {"NextToken": token} if token else {}
-            answer = self.call(operation, MaxResults=MOST_PER_PAGE, **more, **params)
+            next_page = {"NextToken": token} if token else {}
+            answer = self.call(operation, MaxResults=MOST_PER_PAGE, **next_page, **params)
             rows = answer.get(key, ())
-            found += len(rows)
+            n_read += len(rows)
             yield from rows
             token = answer.get("NextToken")
-            if not token or (most is not None and found >= most and len(rows) < MOST_PER_PAGE):
+            if not token or (most is not None and n_read >= most and len(rows) < MOST_PER_PAGE):
                 return
 
     def endpoint(self) -> str:
@@ -117,16 +111,16 @@ class Mturk(Platform):
     def kept(answer: Json) -> Json:
         """The ids in the answer."""
         hit = answer.get("HIT", {})
-        found: Json = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
+        ids: Json = {name: answer[name] for name in ("HITTypeId", "NotifyWorkersFailureStatuses") if name in answer}
         if "QualificationType" in answer:
-            found["QualificationTypeId"] = answer["QualificationType"]["QualificationTypeId"]
-        return found | {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}
+            ids["QualificationTypeId"] = answer["QualificationType"]["QualificationTypeId"]
+        return ids | {name: hit[name] for name in ("HITId", "HITTypeId", "HITGroupId") if name in hit}
 
     # --- before anything is posted ---
 
     def problems(self, study: Study, settings: Json, offered: Sequence[Offered]) -> list[Problem]:
-        problems = reward_problems(sorted({each.reward for each in offered}))
-        if any(each.reward <= 0 for each in offered):
+        problems = reward_problems(sorted({hits.reward for hits in offered}))
+        if any(hits.reward <= 0 for hits in offered):
             problems.append(Problem("reward", "A hit pays nothing.", "MTurk needs a reward of at least $0.01."))
         return problems
 
@@ -233,7 +227,7 @@ class Mturk(Platform):
     # --- workers ---
 
     @classmethod
-    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], server_origin: str) -> Claim | None:
         assignment = query.get("assignmentId", NOT_ACCEPTED)
         if assignment == NOT_ACCEPTED:
             return None
@@ -246,7 +240,7 @@ class Mturk(Platform):
                 "It should say who you are and which HIT you accepted. Open the HIT again from your list of accepted "
                 "HITs.",
             )
-        return Claim(cls.name, worker, assignment, submit_to(query.get("turkSubmitTo", ""), here))
+        return Claim(cls.name, worker, assignment, submit_to(query.get("turkSubmitTo", ""), server_origin))
 
     @classmethod
     def payment_words(cls, settings: Json) -> str:
@@ -271,8 +265,8 @@ class Mturk(Platform):
 
     def sync(self, posting: Posting) -> Iterator[Reported]:
         try:
-            operation, about = "list_assignments_for_hit", {"HITId": posting.external_id}
-            rows = list(self.pages(operation, "Assignments", most=posting.wanted, **about))
+            operation, params = "list_assignments_for_hit", {"HITId": posting.external_id}
+            rows = list(self.pages(operation, "Assignments", most=posting.wanted, **params))
         except PlatformTrouble as trouble:
             if trouble.code not in api.GONE:
                 raise
@@ -335,8 +329,11 @@ class Mturk(Platform):
         ]
 
     def not_reached(self, results: Sequence[Json]) -> Mapping[str, str]:
-        failures = [each for result in results for each in result.get("NotifyWorkersFailureStatuses", ())]
-        return {str(each.get("WorkerId", "")): str(each.get("NotifyWorkersFailureMessage", "")) for each in failures}
+        failures = [failure for result in results for failure in result.get("NotifyWorkersFailureStatuses", ())]
+        return {
+            str(failure.get("WorkerId", "")): str(failure.get("NotifyWorkersFailureMessage", ""))
+            for failure in failures
+        }
 
     def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
         params = {"Name": name, "Description": description, "QualificationTypeStatus": "Active"}
@@ -348,10 +345,10 @@ class Mturk(Platform):
         """The account's own qualification with exactly this name, on any page of the list."""
 
         def search(call: PlatformCall) -> Json | None:
-            about: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
-            for each in self.pages("list_qualification_types", "QualificationTypes", **about):
-                if each["Name"] == name:
-                    return {"QualificationTypeId": each["QualificationTypeId"]}
+            params: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+            for qualification_type in self.pages("list_qualification_types", "QualificationTypes", **params):
+                if qualification_type["Name"] == name:
+                    return {"QualificationTypeId": qualification_type["QualificationTypeId"]}
             return None
 
         return search
@@ -360,8 +357,8 @@ class Mturk(Platform):
         return str(results[-1]["QualificationTypeId"])
 
     def grant(self, qualification: str, worker_id: str, *, value: int, key: str) -> Sequence[Call]:
-        about = {"QualificationTypeId": qualification, "WorkerId": worker_id, "IntegerValue": value}
-        params = about | {"SendNotification": False}
+        params = {"QualificationTypeId": qualification, "WorkerId": worker_id, "IntegerValue": value}
+        params["SendNotification"] = False
         return [_call(key, "associate_qualification_with_worker", params)]
 
     def revoke(self, qualification: str, worker_id: str, *, key: str) -> Sequence[Call]:
@@ -372,20 +369,21 @@ class Mturk(Platform):
         """Whether the platform has one more such bonus than the calls known to have succeeded."""
         params = call.params
         done = PlatformCall.objects.filter(operation="send_bonus", params=params, state=PlatformCall.State.DONE).count()
-        there = [
-            each
-            for each in self.pages("list_bonus_payments", "BonusPayments", AssignmentId=params["AssignmentId"])
-            if (each["WorkerId"], Decimal(each["BonusAmount"]), each["Reason"])
+        payments = [
+            payment
+            for payment in self.pages("list_bonus_payments", "BonusPayments", AssignmentId=params["AssignmentId"])
+            if (payment["WorkerId"], Decimal(payment["BonusAmount"]), payment["Reason"])
             == (params["WorkerId"], Decimal(params["BonusAmount"]), params["Reason"])
         ]
-        return {} if len(there) > done else None
+        return {} if len(payments) > done else None
 
     def _decided_before(self, outside: OutsideAssignment, status: str) -> Search:
         """Whether the platform already has this decision."""
 
         def search(call: PlatformCall) -> Json | None:
-            there = self.call("get_assignment", AssignmentId=outside.external_id)["Assignment"]
-            return {} if (there["WorkerId"], there["AssignmentStatus"]) == (outside.worker_id, status) else None
+            assignment = self.call("get_assignment", AssignmentId=outside.external_id)["Assignment"]
+            same_worker = assignment["WorkerId"] == outside.worker_id
+            return {} if same_worker and assignment["AssignmentStatus"] == status else None
 
         return search
 
@@ -396,10 +394,14 @@ def _call(
     return Call.fixed(key, operation, params, search=search, search_on=search_on, with_token=False)
 
 
-def submit_to(given: str, here: str) -> str:
-    """The address to report to that the work is done; empty if ``given`` is on a site that is not allowed."""
-    known = {here, origin(django_settings.BASE_URL), *(origin(site) for site in django_settings.MTURK_SUBMIT_SITES)}
-    return given.rstrip("/") if origin(given) in known and len(given) <= 400 else ""
+def submit_to(address: str, server_origin: str) -> str:
+    """The address to report to that the work is done; empty if ``address`` is on a site that is not allowed."""
+    allowed = {
+        server_origin,
+        origin(django_settings.BASE_URL),
+        *(origin(site) for site in django_settings.MTURK_SUBMIT_SITES),
+    }
+    return address.rstrip("/") if origin(address) in allowed and len(address) <= 400 else ""
 
 
 def origin(url: str) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.changes import Notice
 
 logger = logging.getLogger(__name__)

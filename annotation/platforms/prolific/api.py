@@ -19,7 +19,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from django.conf import settings
 
-from annotation.platforms.base import Json, PlatformTrouble
+from annotation.platforms.calls import Json, PlatformTrouble
 
 TIMEOUT = 60
 #: The longest wait before another try, in seconds, whatever the server asks for.
@@ -49,7 +49,7 @@ class Account:
             raise PlatformTrouble(
                 "There is no token for Prolific.",
                 "Make one on Prolific under Settings, API tokens, and set HITSERVER_PROLIFIC_TOKEN.",
-                sent=False,
+                may_be_done=False,
             )
         return account
 
@@ -79,9 +79,9 @@ class Api:
             try:
                 return self._send(method, address, body)
             except _Refused as refused:
-                may_be_done = may_be_done or refused.trouble.sent
-                if not left or not refused.trouble.again or (refused.trouble.sent and not repeat):
-                    refused.trouble.sent = may_be_done
+                may_be_done = may_be_done or refused.trouble.may_be_done
+                if not left or not refused.trouble.again or (refused.trouble.may_be_done and not repeat):
+                    refused.trouble.may_be_done = may_be_done
                     raise refused.trouble from None
                 done = settings.PROLIFIC_ATTEMPTS - left
                 self._sleep(min(LONGEST_WAIT, refused.wait or 2.0 ** (done - 1)))
@@ -90,11 +90,11 @@ class Api:
     def page(self, path: str, next_page: str = "") -> tuple[list[Json], str]:
         """One page of a list, and the address of the next one (empty: there is none). Raises PlatformTrouble."""
         answer = self.send("GET", next_page or path)
-        found = answer.get("results") if isinstance(answer, dict) else None
-        if not isinstance(found, list):
+        rows = answer.get("results") if isinstance(answer, dict) else None
+        if not isinstance(rows, list):
             raise PlatformTrouble("Prolific sent something that is not a list.", _WRONG_ADDRESS)
         link = ((answer.get("_links") or {}).get("next") or {}).get("href")
-        return found, str(link or "")
+        return rows, str(link or "")
 
     def _address(self, path: str) -> str:
         """The whole address of a path. Raises PlatformTrouble for a link to another host, which would get the token."""
@@ -112,7 +112,7 @@ class Api:
             with self._opener.open(request, timeout=TIMEOUT) as response:
                 if response.status == HTTPStatus.NO_CONTENT:
                     return None, response.headers
-                return _from_json(response.read(MOST_BYTES), response.headers.get_content_type()), response.headers
+                return _parsed(response.read(MOST_BYTES), response.headers.get_content_type()), response.headers
         except HTTPError as error:
             raise _refusal(error) from None
         except (OSError, HTTPException) as error:
@@ -138,21 +138,21 @@ _FIXES = {
 def _refusal(error: HTTPError) -> _Refused:
     """The error for an error status. Below 500, the request had no effect."""
     try:
-        what = _words(error.read(100_000), error.headers.get_content_type())
+        what = _error_text(error.read(100_000), error.headers.get_content_type())
     except (OSError, HTTPException):
         what = "the rest was lost."
-    asked = str(error.headers.get("Retry-After", ""))
+    wait = str(error.headers.get("Retry-After", ""))
     trouble = PlatformTrouble(
         f"Prolific answered with status {error.code}: {what}",
         _FIXES.get(error.code, ""),
         again=error.code == 429 or error.code >= 500,
         code=str(error.code),
-        sent=error.code >= 500,
+        may_be_done=error.code >= 500,
     )
-    return _Refused(trouble, float(asked) if asked.isdecimal() else 0.0)
+    return _Refused(trouble, float(wait) if wait.isdecimal() else 0.0)
 
 
-def _words(data: bytes, content_type: str) -> str:
+def _error_text(data: bytes, content_type: str) -> str:
     """The text of an error, in one line."""
     if "json" not in content_type:
         return "it sent a web page, not data."
@@ -175,11 +175,11 @@ def _unreachable(error: Exception, address: str) -> PlatformTrouble:
         f"{address} did not answer: {str(reason)[:200]}.",
         f"{_WRONG_ADDRESS} Then do the same again: it continues where it stopped.",
         again=True,
-        sent=not isinstance(reason, ConnectionRefusedError),
+        may_be_done=not isinstance(reason, ConnectionRefusedError),
     )
 
 
-def _from_json(data: bytes, content_type: str) -> Any:
+def _parsed(data: bytes, content_type: str) -> Any:
     if "json" not in content_type:
         raise _Refused(PlatformTrouble("Prolific's address answered with a web page, not data.", _WRONG_ADDRESS))
     try:

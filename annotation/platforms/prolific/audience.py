@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from annotation.platforms.audience import Audience, Eligible, Filter, Group, Json
-from annotation.platforms.base import PlatformTrouble
+from annotation.platforms.audience import Audience, Eligible, Filter, Group
+from annotation.platforms.calls import Json, PlatformTrouble
 from annotation.platforms.prolific.config import ProlificConfig
 
 #: “Count participants”: “Zero means that there are less than 25 participants.”
@@ -34,7 +34,7 @@ class ProlificAudience(Audience):
 
     def filters(self, settings: Json, words: str) -> Sequence[Filter]:
         rows = self._platform.read("filters/", workspace_id=self._workspace(settings)).get("results") or ()
-        wanted = words.casefold().split()
+        search_words = words.casefold().split()
         return [
             Filter(
                 name=str(row.get("filter_id") or ""),
@@ -45,12 +45,12 @@ class ProlificAudience(Audience):
                 most=str(row.get("max") if row.get("max") is not None else ""),
             )
             for row in rows
-            if all(word in str(row).casefold() for word in wanted)
+            if all(word in str(row).casefold() for word in search_words)
         ]
 
     def eligible(self, settings: Json) -> Eligible:
         chosen = ProlificConfig(**settings).chosen(())
-        plain = [{name: value for name, value in each.items() if name != "weightings"} for each in chosen]
+        plain = [{name: value for name, value in filter_.items() if name != "weightings"} for filter_ in chosen]
         answer = self._platform.call("count_eligible", filters=plain, workspace_id=self._workspace(settings))
         count = int(answer.get("count") or 0)
         return Eligible(count, few=count < LEAST_SHOWN)
@@ -66,16 +66,18 @@ class ProlificAudience(Audience):
     def add_to_group(self, settings: Json, title: str, worker_ids: Sequence[str]) -> Group:
         named = [group for group in self.groups(settings) if group.title == title]
         if len(named) > 1:
-            raise PlatformTrouble(f"Prolific has several groups called “{title}”.", "Choose another name.", sent=False)
+            raise PlatformTrouble(
+                f"Prolific has several groups called “{title}”.", "Choose another name.", may_be_done=False
+            )
         if named:
             name = named[0].name
         else:
-            made = self._platform.call("create_group", name=title, workspace_id=self._workspace(settings))
-            name = str(made["id"])
+            created = self._platform.call("create_group", name=title, workspace_id=self._workspace(settings))
+            name = str(created["id"])
         members = named[0].members if named else 0
-        for at in range(0, len(worker_ids), AT_ONCE):
-            part = list(worker_ids[at : at + AT_ONCE])
-            answer = self._platform.call("add_to_group", id=name, participant_ids=part)
+        for start in range(0, len(worker_ids), AT_ONCE):
+            page = list(worker_ids[start : start + AT_ONCE])
+            answer = self._platform.call("add_to_group", id=name, participant_ids=page)
             members = len(answer.get("results") or ())
         return Group(name, title, members)
 

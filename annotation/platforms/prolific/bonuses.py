@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from annotation.models import PlatformCall
-from annotation.platforms.base import Call, Json, PlatformTrouble, Search
+from annotation.platforms.calls import Call, Json, PlatformTrouble, Search
 
 #: “Pay bonuses”: paid “in the following minutes”. Until then, nobody can see whether a lost request had an effect.
 BONUS_SHOWS_AFTER = timedelta(hours=1)
@@ -34,17 +34,17 @@ def bonus_calls(
         key=f"{PAY}{name}",
         operation="pay_bonus",
         params=lambda done: {"id": done[0]["id"]},
-        search=_search(submission_id, look),
+        search=_search_for_payment(submission_id, look),
     )
     return set_up, pay
 
 
-def _search(submission_id: str, look: Callable[[str], Json]) -> Search:
+def _search_for_payment(submission_id: str, look: Callable[[str], Json]) -> Search:
     """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble until that is known."""
 
     def search(call: PlatformCall) -> Json | None:
-        there = sum(Decimal(str(each)) for each in look(submission_id).get("bonus_payments") or ()) / 100
-        if there >= _known(submission_id, call):
+        paid = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
+        if paid >= _expected_bonuses(submission_id, call):
             return {}
         if call.first_tried_at and timezone.now() - call.first_tried_at < BONUS_SHOWS_AFTER:
             raise PlatformTrouble(
@@ -58,7 +58,7 @@ def _search(submission_id: str, look: Callable[[str], Json]) -> Search:
     return search
 
 
-def _known(submission_id: str, call: PlatformCall) -> Decimal:
+def _expected_bonuses(submission_id: str, call: PlatformCall) -> Decimal:
     """USD of bonuses that Prolific must show for this submission if ``call`` took effect."""
     set_up = PlatformCall.objects.filter(
         operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"

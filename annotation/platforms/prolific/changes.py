@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from django.conf import settings as django_settings
 
 from annotation.models import Compensation, OutsideAssignment, PlatformCall, Posting
-from annotation.platforms.base import Call, Json, PlatformTrouble
+from annotation.platforms.calls import Call, Json, PlatformTrouble
 from annotation.platforms.changes import ASK_BACK, Changes
 from annotation.platforms.prolific.bonuses import bonus_calls
 from annotation.platforms.prolific.hooks import EVENTS, target_url
@@ -35,7 +35,7 @@ class ProlificChanges(Changes):
         raise PlatformTrouble(
             "Prolific offers a study until all its places are taken, so it has no end to change.",
             "A study that was stopped there opens again when it gets more places: add ratings.",
-            sent=False,
+            may_be_done=False,
         )
 
     def may_hold(self, posting: Posting, places: int) -> bool:
@@ -47,14 +47,14 @@ class ProlificChanges(Changes):
         return [Call.fixed(f"places/{posting.pk}/{places}", "update_study", params, search=self._has_grown)]
 
     def _has_grown(self, call: PlatformCall) -> Json | None:
-        there = self._look("look_up_study", str(call.params["id"])).get("total_available_places")
-        return {} if isinstance(there, int) and there >= call.params["total_available_places"] else None
+        places = self._look("look_up_study", str(call.params["id"])).get("total_available_places")
+        return {} if isinstance(places, int) and places >= call.params["total_available_places"] else None
 
     def delete(self, posting: Posting) -> Sequence[Call]:
         raise PlatformTrouble(
             "Prolific deletes only drafts, and this study was published there.",
             "Leave it there: it costs nothing.",
-            sent=False,
+            may_be_done=False,
         )
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
@@ -70,7 +70,7 @@ class ProlificChanges(Changes):
         )
 
     def paying_id(self, results: Sequence[Json]) -> str:
-        return next(str(each["id"]) for each in results if "id" in each)
+        return next(str(result["id"]) for result in results if "id" in result)
 
     def ask_back(self, outside: OutsideAssignment, reason: str) -> Sequence[Call]:
         params = {"id": outside.external_id, "request_return_reasons": [reason]}
@@ -81,7 +81,7 @@ class ProlificChanges(Changes):
         if not django_settings.PROLIFIC_HOOK_SECRET:
             return ()
         prolific = cast("Prolific", self.platform)
-        studies = {str(each["id"]): str(each.get("project") or "") for each in results if "status" in each}
+        studies = {str(result["id"]): str(result.get("project") or "") for result in results if "status" in result}
         url, calls = target_url(), []
         for name, project in studies.items():
             workspace = prolific.workspace(project)
@@ -91,8 +91,8 @@ class ProlificChanges(Changes):
         return calls
 
     def _was_asked(self, call: PlatformCall) -> Json | None:
-        there = self._look("look_up_submission", str(call.params["id"]))
-        return {} if there.get("return_requested") or there.get("status") == "RETURNED" else None
+        submission = self._look("look_up_submission", str(call.params["id"]))
+        return {} if submission.get("return_requested") or submission.get("status") == "RETURNED" else None
 
     def _look(self, operation: str, name: str) -> Json:
         return self.platform.call(operation, id=name)

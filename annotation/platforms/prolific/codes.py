@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.crypto import salted_hmac
 
 from annotation.models import Posting
-from annotation.platforms.base import Json
+from annotation.platforms.calls import Json
 from annotation.task_types.settings import Cell, TableField
 
 #: When a participant gets a code, as people read it.

@@ -11,8 +11,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from annotation.models import Posting, Study
-from annotation.platforms.base import Json, annotation_of, posting_url
-from annotation.platforms.one_listing import bonus_note, one_listing_field
+from annotation.platforms.base import annotation_of, posting_url
+from annotation.platforms.calls import Json
+from annotation.platforms.listings import bonus_note, one_listing_field
 from annotation.platforms.prolific.codes import CodesField, completion_codes, screens_out
 from annotation.task_types.settings import Cell, ConfigForm, TableField
 
@@ -98,8 +99,8 @@ class ProlificForm(ConfigForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
-        given = [name for name in ("screen_out_reward", "screen_out_places") if cleaned.get(name)]
-        if len(given) != (2 if screens_out(cleaned.get("codes") or ()) else 0):
+        filled_in = [name for name in ("screen_out_reward", "screen_out_places") if cleaned.get(name)]
+        if len(filled_in) != (2 if screens_out(cleaned.get("codes") or ()) else 0):
             raise ValidationError(
                 "To screen participants out, set all three: an entry with “screen_out” in codes, screen_out_reward and "
                 "screen_out_places.",
@@ -151,16 +152,16 @@ class ProlificConfig:
                 "max_concurrent_submissions": self.at_once or -1,
             },
         }
-        if any("weightings" in each for each in params["filters"]):
+        if any("weightings" in chosen_filter for chosen_filter in params["filters"]):
             params["study_type"] = "QUOTA"  # “Quota requirements”
         return params | ({"project": self.project} if self.project else {})
 
     def chosen(self, barred: Sequence[str]) -> list[Json]:
         """The filters as the API takes them (“Filters overview”, “Study distribution (quotas) with filters”)."""
-        found = [_filter(each) for each in self.filters]
+        filters = [_filter(row) for row in self.filters]
         if barred:
-            found.append({"filter_id": "previous_studies_blocklist", "selected_values": list(barred)})
-        return found
+            filters.append({"filter_id": "previous_studies_blocklist", "selected_values": list(barred)})
+        return filters
 
 
 def address_of(posting: Posting) -> str:
@@ -181,10 +182,10 @@ def _filter(row: dict[str, str]) -> Json:
             "selected_range": {end: _number(text) for end, text in ends.items() if text},
         }
     values = _parts(row["values"])
-    found: Json = {"filter_id": row["filter"], "selected_values": values}
+    filter_params: Json = {"filter_id": row["filter"], "selected_values": values}
     if weights := _parts(row["weights"]):
-        found["weightings"] = {value: _number(weight) for value, weight in zip(values, weights, strict=True)}
-    return found
+        filter_params["weightings"] = {value: _number(weight) for value, weight in zip(values, weights, strict=True)}
+    return filter_params
 
 
 def _parts(text: str) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Any, Self
 
 from django.conf import settings as django_settings
 
-from annotation.platforms.base import ByReward, Json, PlatformTrouble
+from annotation.platforms.base import ByReward
+from annotation.platforms.calls import Json, PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.audience import ProlificAudience
 from common.words import counted
@@ -100,12 +101,12 @@ class Connection(ByReward):
         """The id of the workspace that pays the project's studies, or of the only one. Raises PlatformTrouble."""
         if project:
             return str(self.call("look_up_project", id=project).get("workspace"))
-        ids = [str(each["id"]) for each in self.pages("workspaces/")]
+        ids = [str(row["id"]) for row in self.pages("workspaces/")]
         if len(ids) != 1:
             raise PlatformTrouble(
                 f"The token can use {counted(len(ids), 'workspace')}, and each has its own balance.",
                 "Set project to the id of one of your projects on Prolific.",
-                sent=False,
+                may_be_done=False,
             )
         return ids[0]
 
@@ -116,9 +117,11 @@ class Connection(ByReward):
                 return {"subscription": str(row.get("id"))}
         body = {"workspace_id": workspace, "event_type": event, "target_url": url}
         answer, headers = self._api.send_for_headers("POST", "hooks/subscriptions/", body)
-        made = (answer.get("results") or [answer])[0] if isinstance(answer, dict) else {}
-        self._api.send("POST", f"hooks/subscriptions/{made['id']}/", {"secret": headers.get("X-Hook-Secret", "")})
-        return {"subscription": str(made["id"])}
+        subscription = (answer.get("results") or [answer])[0] if isinstance(answer, dict) else {}
+        self._api.send(
+            "POST", f"hooks/subscriptions/{subscription['id']}/", {"secret": headers.get("X-Hook-Secret", "")}
+        )
+        return {"subscription": str(subscription["id"])}
 
     def hook_secret(self, workspace: str) -> str:
         """The workspace's secret for signatures. There is one for all its subscriptions, so an existing one stays."""

@@ -20,17 +20,8 @@ from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.dateparse import parse_datetime
 
 from annotation.models import Assignment, Flag, OutsideAssignment, PlatformCall, Posting, Study
-from annotation.platforms.base import (
-    BadArrival,
-    Call,
-    Claim,
-    Finish,
-    Json,
-    PlatformTrouble,
-    PostingGone,
-    Reported,
-    Search,
-)
+from annotation.platforms.base import BadArrival, Claim, Finish, Reported
+from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search
 from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
 from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for
@@ -89,7 +80,7 @@ class Prolific(Connection):
     # --- before anything is posted ---
 
     def problems(self, study: Study, settings: Json, offered: Sequence[Offered]) -> list[Problem]:
-        return study_problems(study, ProlificConfig(**settings), sorted({each.reward for each in offered}))
+        return study_problems(study, ProlificConfig(**settings), sorted({hits.reward for hits in offered}))
 
     def fees(self) -> Fees:
         """Prolific's fee with the VAT on it: “VAT will be charged at 20% on all of our platform fees” for the UK."""
@@ -109,11 +100,15 @@ class Prolific(Connection):
         if self.is_offline:
             return lines
         places: dict[Decimal, int] = {}
-        for each in offered:
-            places[each.reward] = places.get(each.reward, 0) + each.hits * each.wanted
-        asked = [{"reward": int(reward * 100), "total_available_places": n} for reward, n in places.items() if reward]
+        for hits in offered:
+            places[hits.reward] = places.get(hits.reward, 0) + hits.hits * hits.wanted
+        requests = [
+            {"reward": int(reward * 100), "total_available_places": n} for reward, n in places.items() if reward
+        ]
         try:
-            cents = sum(Decimal(str(self.call("calculate_cost", **each).get("total_cost") or 0)) for each in asked)
+            cents = sum(
+                Decimal(str(self.call("calculate_cost", **request).get("total_cost") or 0)) for request in requests
+            )
         except PlatformTrouble as trouble:
             logger.warning("Prolific did not calculate the cost: %s", trouble)
             return lines
@@ -145,8 +140,8 @@ class Prolific(Connection):
             params=lambda done: self._to_publish(done[0]),
             search=self._state_search("UNPUBLISHED", met=False),
         )
-        sent = _last_sent(posting)
-        if sent is None or sent == params:
+        last_params = _last_sent(posting)
+        if last_params is None or last_params == params:
             return create, publish
         key = f"prolific-draft/{posting.pk}/"
         times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
@@ -160,11 +155,13 @@ class Prolific(Connection):
 
     def discard(self, posting: Posting) -> None:
         """“Delete a study”: the draft of a posting that was never published. If it stays, it costs nothing."""
-        made = PlatformCall.objects.filter(key=f"prolific-study/{posting.pk}", state=PlatformCall.State.DONE).first()
-        if made is None:
+        creation = PlatformCall.objects.filter(
+            key=f"prolific-study/{posting.pk}", state=PlatformCall.State.DONE
+        ).first()
+        if creation is None:
             return
         try:
-            self.call("delete_study", id=made.result["id"])
+            self.call("delete_study", id=creation.result["id"])
         except PlatformTrouble as trouble:
             logger.warning("The draft of posting %s stays on Prolific: %s", posting.pk, trouble)
 
@@ -175,7 +172,7 @@ class Prolific(Connection):
             raise PlatformTrouble(
                 f"Prolific would pay this study in {currency}, and rewards here are in USD, so it was not published.",
                 "Use a token of a workspace that pays in USD.",
-                sent=False,
+                may_be_done=False,
             )
         return {"id": draft["id"], "action": "PUBLISH"}
 
@@ -226,7 +223,7 @@ class Prolific(Connection):
     # --- workers ---
 
     @classmethod
-    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], here: str) -> Claim | None:
+    def arrive(cls, posting: Posting, settings: Json, query: Mapping[str, str], server_origin: str) -> Claim | None:
         worker, study, session = (query.get(name, "") for name in ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"))
         if not (worker or study or session):
             return None
@@ -260,7 +257,7 @@ class Prolific(Connection):
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
-        row = next((each for each in settings.get("codes") or () if each["outcome"] == outcome), None)
+        row = next((code_row for code_row in settings.get("codes") or () if code_row["outcome"] == outcome), None)
         if row is None:
             return None
         pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
@@ -324,19 +321,19 @@ class Prolific(Connection):
 
     def approve_many(self, outside: Sequence[OutsideAssignment]) -> Sequence[Call]:
         """“Bulk approve submissions”. Asking again for those that are not approved yet does no harm."""
-        ids = [each.external_id for each in outside]
+        ids = [row.external_id for row in outside]
         key = f"approve-many/{salted_hmac('prolific-approve-many', ' '.join(ids)).hexdigest()}/"
         times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
         return [Call.fixed(f"{key}{times}", "approve_many", {"submission_ids": ids})]
 
     def send_message(self, posting: Posting, worker_id: str, *, text: str, key: str) -> Sequence[Call]:
         """“Send a message”: it needs the study that is the reason for it, which is the one that they came to last."""
-        theirs = Assignment.objects.filter(
+        assignments = Assignment.objects.filter(
             posting__study=posting.study_id,
             posting__platform=self.name,
             participant__worker__platform_id=worker_id,
         ).order_by("-pk")
-        study = theirs.values_list("posting__external_id", flat=True).first() or posting.external_id
+        study = assignments.values_list("posting__external_id", flat=True).first() or posting.external_id
         params = {"recipient_id": worker_id, "body": text, "study_id": study}
         return [Call.fixed(f"message/{posting.pk}/{key}", "send_message", params, search=self._was_written)]
 
@@ -345,15 +342,14 @@ class Prolific(Connection):
         rows = self.read("messages/", user_id=str(call.params["recipient_id"])).get("results") or ()
         since = (call.first_tried_at or timezone.now()) - CLOCKS_DIFFER
         same = (row for row in rows if str(row.get("body")).strip() == call.params["body"].strip())
-        return {} if any((at := _moment(row.get("sent_at"))) is None or at >= since for row in same) else None
+        return {} if any((sent_at := _moment(row.get("sent_at"))) is None or sent_at >= since for row in same) else None
 
     def reject(self, outside: OutsideAssignment, *, feedback: str, category: str) -> Sequence[Call]:
         if category not in CATEGORIES:
-            raise (
-                _refused(unknown("category", category, CATEGORIES))
-                if category
-                else invalid("category", "Prolific needs a category.", f"Choose one of {', '.join(CATEGORIES)}.")
-            )
+            if not category:
+                raise invalid("category", "Prolific needs a category.", f"Choose one of {', '.join(CATEGORIES)}.")
+            problem = unknown("category", category, CATEGORIES)
+            raise invalid(problem.where, problem.what, problem.fix)
         if len(feedback.strip()) < LEAST_MESSAGE:
             what = f"Prolific needs a reason of at least {LEAST_MESSAGE} characters; this has {len(feedback.strip())}."
             raise invalid("feedback", what, "Say which part of the work, and why it cannot be paid.")
@@ -365,9 +361,9 @@ class Prolific(Connection):
         """Whether Prolific already has this decision on this participant's submission."""
 
         def search(call: PlatformCall) -> Json | None:
-            there = self.call("look_up_submission", id=outside.external_id)
-            same = there.get("participant") in (None, outside.worker_id)
-            return {} if there.get("status") in statuses and same else None
+            submission = self.call("look_up_submission", id=outside.external_id)
+            same = submission.get("participant") in (None, outside.worker_id)
+            return {} if submission.get("status") in statuses and same else None
 
         return search
 
@@ -383,8 +379,8 @@ class Prolific(Connection):
 
 def _barred(study: Study) -> list[str]:
     """The Prolific studies of all studies whose participants may not take part in this one."""
-    theirs = Posting.objects.filter(study__in=study.exclude_studies.all(), platform=Prolific.name)
-    return list(theirs.exclude(external_id="").order_by("pk").values_list("external_id", flat=True))
+    postings = Posting.objects.filter(study__in=study.exclude_studies.all(), platform=Prolific.name)
+    return list(postings.exclude(external_id="").order_by("pk").values_list("external_id", flat=True))
 
 
 def _finish(posting: Posting, outcome: str) -> Finish:
@@ -417,10 +413,6 @@ def _decision(key: str, params: Json, search: Search) -> Call:
     return Call.fixed(key, "transition_submission", params, search=search)
 
 
-def _refused(problem: Problem) -> Exception:
-    return invalid(problem.where, problem.what, problem.fix)
-
-
 def _state_of(row: Json) -> str | None:
     """The state here of a submission, which lists and filters write with spaces, hyphens or underscores."""
     return STATES.get(re.sub(r"[-_]", " ", str(row.get("status"))).upper())
@@ -442,7 +434,7 @@ def _reported(row: Json, state: str) -> Reported:
 def _moment(text: object) -> datetime | None:
     """A time in UTC, or None if it cannot be read."""
     try:
-        found = parse_datetime(text) if isinstance(text, str) else None
+        moment = parse_datetime(text) if isinstance(text, str) else None
     except ValueError:
         return None
-    return timezone.make_aware(found, timezone.get_default_timezone()) if found and not found.tzinfo else found
+    return timezone.make_aware(moment, timezone.get_default_timezone()) if moment and not moment.tzinfo else moment

@@ -1,5 +1,5 @@
 """Members of a study code comments with labels."""
 
-from annotation.task_types.comment_coding.types import CommentCoding
+from annotation.task_types.comment_coding.comment_coding import CommentCoding
 
 TYPES = (CommentCoding,)

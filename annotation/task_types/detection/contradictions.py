@@ -55,10 +55,10 @@ _STATEMENTS = {
 
 def contradiction(answer: float, explanation: str) -> str:
     """The words of ``explanation`` that contradict ``answer`` (1 and 2: human, 3 and 4: machine); empty if none do."""
-    other = _STATEMENTS["machine" if answer < 2.5 else "human"]
+    opposite = _STATEMENTS["machine" if answer < 2.5 else "human"]
     text = " ".join(explanation.replace("’", "'").split())
-    for found in other.finditer(text):
-        before = _CLAUSE_END.split(text[: found.start()])[-1].lstrip()
-        if _SUBJECT.fullmatch(before) and not _LIMIT.match(text[found.end() :]):
-            return found[0]
+    for statement in opposite.finditer(text):
+        before = _CLAUSE_END.split(text[: statement.start()])[-1].lstrip()
+        if _SUBJECT.fullmatch(before) and not _LIMIT.match(text[statement.end() :]):
+            return statement[0]
     return ""

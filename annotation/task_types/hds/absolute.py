@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from django import forms
 
 from annotation.task_types.base import Page, Shown
-from annotation.task_types.hds.common import HdsConfig, HdsType, rough_diversity, shuffled_places
-from annotation.task_types.hds.making import SetsForm, output_rows, set_rows
-from annotation.task_types.hds.words import DIVERSITY, WORDING
+from annotation.task_types.hds.hds_scales import DIVERSITY
+from annotation.task_types.hds.hds_type import HdsConfig, HdsType, rough_diversity, shuffled_places
+from annotation.task_types.hds.sets_from_sources import SetsForm, output_rows, set_rows
 from annotation.task_types.items import ItemData, Json, SourceOutput, SourceRow
 from annotation.task_types.questions import Question
+from annotation.task_types.wording import TASK_WORDS
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
@@ -45,18 +46,18 @@ class AbsHds(OneSet):
 
     def judge_page(self, shown: Shown, index: int, common: Json) -> Page:
         responses = shown.items[index].payload["responses"]
-        context = common | {"responses": [responses[at] for at in shown.order["shown"][index]["responses"]]}
+        context = common | {"responses": [responses[number] for number in shown.order["shown"][index]["responses"]]}
         name = f"diversity-{common['place']}"
         return Page(name, "Judge the set", "hds/judge.html", [self.main_question(shown.texts)], context, index)
 
     def ask(self, config: Json) -> str:
-        return f"How diverse is this set of {WORDING[config['generation_task']]['responses']}?"
+        return f"How diverse is this set of {TASK_WORDS[config['generation_task']]['responses']}?"
 
     def task_in_words(self, config: Json) -> str:
-        return f"you read a set of {WORDING[config['generation_task']]['responses']} and say how diverse the set is"
+        return f"you read a set of {TASK_WORDS[config['generation_task']]['responses']} and say how diverse the set is"
 
     def define(self, config: Json) -> str:
-        plural = WORDING[config["generation_task"]]["responses"]
+        plural = TASK_WORDS[config["generation_task"]]["responses"]
         return (
             f"A set is diverse when its {plural} differ from each other in what they say and how they say it. It is "
             "not diverse when they all say much the same thing."
@@ -86,12 +87,12 @@ class AspHds(AbsHds):
     config_form = AspHdsConfig
 
     def ask(self, config: Json) -> str:
-        plural = WORDING[config["generation_task"]]["responses"]
+        plural = TASK_WORDS[config["generation_task"]]["responses"]
         way = "what they say" if config["aspect"] == "content" else "how they say it"
         return f"How diverse is the {config['aspect']} of these {plural} ({way})?"
 
     def task_in_words(self, config: Json) -> str:
-        plural = WORDING[config["generation_task"]]["responses"]
+        plural = TASK_WORDS[config["generation_task"]]["responses"]
         return f"you read a set of {plural} and say how diverse their {config['aspect']} is"
 
     def define(self, config: Json) -> str:

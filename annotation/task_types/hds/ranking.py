@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from analysis.description import Point, QuestionDescription, Score
 from annotation.task_types.base import Answers, Page, RatingData, Shown
-from annotation.task_types.hds.common import HdsType, rough_diversity, shuffled_places
-from annotation.task_types.hds.making import PairsForm, output_pair_rows, pair_rows
+from annotation.task_types.counterbalancing import balanced_side
+from annotation.task_types.hds.hds_scales import RANKING
+from annotation.task_types.hds.hds_type import HdsType, rough_diversity, shuffled_places
 from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label
-from annotation.task_types.hds.words import RANKING, WORDING
+from annotation.task_types.hds.sets_from_sources import PairsForm, output_pair_rows, pair_rows
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
 from annotation.task_types.questions import Question
+from annotation.task_types.wording import TASK_WORDS
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
@@ -50,9 +52,14 @@ class RnkHds(HdsType):
         if problems:
             return [], sorted(problems, key=lambda problem: problem.row)
         groups: dict[str, list[SetRow]] = defaultdict(list)
-        for found in sets:
-            groups[found.sample_id].append(found)
-        return [_pair(sample_id, group) for sample_id, group in groups.items()], []
+        for response_set in sets:
+            groups[response_set.sample_id].append(response_set)
+        items = []
+        for sample_id, group in groups.items():
+            payload = {"context": group[0].payload["context"], "sets": [response_set.payload for response_set in group]}
+            row_numbers = tuple(response_set.number for response_set in group)
+            items.append(ItemData(sample_id, payload, rows=row_numbers))
+        return items, []
 
     def export_columns(self, payload: Json) -> dict[str, str]:
         """Both sets in one row. The columns of set 2 have the prefix ``set2_``."""
@@ -87,15 +94,15 @@ class RnkHds(HdsType):
     def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
         """Which set is on side A, and the order of each set's responses."""
         return {
-            "set_on_a": 1 + (slot + sum(map(ord, item.external_id))) % 2,
+            "set_on_a": balanced_side(item.external_id, slot),
             "responses": [shuffled_places(part["responses"], rng) for part in item.payload["sets"]],
         }
 
     def judge_page(self, shown: Shown, index: int, common: Json) -> Page:
         order = shown.order["shown"][index]
         sets = [
-            [part["responses"][at] for at in places]
-            for part, places in zip(shown.items[index].payload["sets"], order["responses"], strict=True)
+            [part["responses"][number] for number in indices]
+            for part, indices in zip(shown.items[index].payload["sets"], order["responses"], strict=True)
         ]
         on_a = order["set_on_a"] - 1
         context = common | {"sides": [("A", sets[on_a]), ("B", sets[1 - on_a])]}
@@ -114,21 +121,23 @@ class RnkHds(HdsType):
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
         """Answers about A and B are stored as ratings of set 1 and set 2."""
         return [
-            replace(each, stored_scale=replace(each.scale, points=tuple(map(about_sets, each.scale.points))))
-            if each.topic == self.topic
-            else each
-            for each in super().describe_questions(config, texts)
+            replace(
+                question, stored_scale=replace(question.scale, points=tuple(map(about_sets, question.scale.points)))
+            )
+            if question.topic == self.topic
+            else question
+            for question in super().describe_questions(config, texts)
         ]
 
     def ask(self, config: Json) -> str:
         return "Which set is more diverse?"
 
     def task_in_words(self, config: Json) -> str:
-        plural = WORDING[config["generation_task"]]["responses"]
+        plural = TASK_WORDS[config["generation_task"]]["responses"]
         return f"you read two sets of {plural}, A and B, and say which set is more diverse"
 
     def define(self, config: Json) -> str:
-        plural = WORDING[config["generation_task"]]["responses"]
+        plural = TASK_WORDS[config["generation_task"]]["responses"]
         return f"A set is diverse when its {plural} differ from each other in what they say and how they say it."
 
     def true_score(self, shown: Shown, page: Page, question: Question) -> float:
@@ -139,11 +148,11 @@ class RnkHds(HdsType):
 
 def about_sets(point: Point) -> Point:
     """The point as stored, about sets 1 and 2. A study with its own words for the sides gets the published names."""
-    published = {each.value: each.label for each in RANKING.points}
-    for label in (point.label, published[point.value]):
-        told = label.replace("Set A", "Set 1").replace("Set B", "Set 2")
-        if told != label or point.value == 3.0:
-            return replace(point, label=told, description="")
+    published_labels = {named.value: named.label for named in RANKING.points}
+    for label in (point.label, published_labels[point.value]):
+        renamed = label.replace("Set A", "Set 1").replace("Set B", "Set 2")
+        if renamed != label or point.value == 3.0:
+            return replace(point, label=renamed, description="")
     return replace(point, description="")
 
 
@@ -151,36 +160,18 @@ def _pairing_problems(rows: Sequence[Row]) -> list[RowProblem]:
     """Checks the raw rows, so that a mistake in one cell does not hide one in another row."""
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        if name := row.cells.get("sample_id", ""):
-            groups[name].append(row)
-    return [problem for name, group in groups.items() for problem in _group_problems(name, group)]
-
-
-def _group_problems(sample_id: str, group: Sequence[Row]) -> list[RowProblem]:
-    if len(group) != 2:
-        there = f"{len(group)} row{'s' if len(group) > 1 else ''}"
-        return [
-            RowProblem(
-                row.number,
-                "sample_id",
-                f"“{sample_id[:80]}” is in {there}; a comparison needs exactly two.",
-                "Give each pair of sets its own sample_id, or remove the extra rows.",
-            )
-            for row in group
-        ]
-    first, second = (row.cells.get("context", "") for row in group)
-    if first and second and first != second:
-        return [
-            RowProblem(
-                group[1].number,
-                "context",
-                f"This is not the context of row {group[0].number}, which has the same sample_id.",
-                "Both sets of a comparison answer one context: make the two cells equal.",
-            )
-        ]
-    return []
-
-
-def _pair(sample_id: str, group: Sequence[SetRow]) -> ItemData:
-    payload = {"context": group[0].payload["context"], "sets": [found.payload for found in group]}
-    return ItemData(sample_id, payload, rows=tuple(found.number for found in group))
+        if sample_id := row.cells.get("sample_id", ""):
+            groups[sample_id].append(row)
+    problems = []
+    for sample_id, group in groups.items():
+        contexts = {context for row in group if (context := row.cells.get("context", ""))}
+        if len(group) != 2:
+            count = f"{len(group)} row{'s' if len(group) > 1 else ''}"
+            what = f"“{sample_id[:80]}” is in {count}; a comparison needs exactly two."
+            fix = "Give each pair of sets its own sample_id, or remove the extra rows."
+            problems += [RowProblem(row.number, "sample_id", what, fix) for row in group]
+        elif len(contexts) > 1:
+            what = f"This is not the context of row {group[0].number}, which has the same sample_id."
+            fix = "Both sets of a comparison answer one context: make the two cells equal."
+            problems.append(RowProblem(group[1].number, "context", what, fix))
+    return problems

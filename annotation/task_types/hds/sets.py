@@ -18,13 +18,13 @@ _RESP = re.compile(r"resp_(0|[1-9][0-9]{0,4})")
 _LABELS = ("label_value", "label_name")
 
 
-def _short_enough(cell: str) -> tuple[str, str] | None:
+def check_id(cell: str) -> tuple[str, str] | None:
     if len(cell) <= LONGEST_ID:
         return None
     return f"This id has {len(cell):,} characters; at most {LONGEST_ID} fit.", "Shorten it."
 
 
-ID = Column("sample_id", "the set's id", check=_short_enough, example="s1")
+ID = Column("sample_id", "the set's id", check=check_id, example="s1")
 CONTEXT = Column("context", "the text that the responses answer", example="I lost my keys again.")
 COLUMNS = (
     ID,
@@ -48,8 +48,8 @@ class SetRow:
 
 def response_columns(columns: Iterable[str]) -> list[str]:
     """The ``columns`` named resp_0, resp_1, …, in the order of their numbers."""
-    found = [(int(match[1]), name) for name in columns if (match := _RESP.fullmatch(name))]
-    return [name for _, name in sorted(found)]
+    numbered = [(int(match[1]), name) for name in columns if (match := _RESP.fullmatch(name))]
+    return [name for _, name in sorted(numbered)]
 
 
 def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], list[RowProblem]]:
@@ -75,26 +75,26 @@ def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], l
 
 
 def _label_column_problems(columns: Sequence[str]) -> list[RowProblem]:
-    lone = [name for name in _LABELS if name in columns]
-    if len(lone) != 1:
+    present = [name for name in _LABELS if name in columns]
+    if len(present) != 1:
         return []
-    other = _LABELS[1 - _LABELS.index(lone[0])]
-    what = f"The file has a column {lone[0]} but no column {other}."
-    return [RowProblem(0, other, what, f"Add {other}, or remove {lone[0]}.")]
+    missing = _LABELS[1 - _LABELS.index(present[0])]
+    what = f"The file has a column {present[0]} but no column {missing}."
+    return [RowProblem(0, missing, what, f"Add {missing}, or remove {present[0]}.")]
 
 
 def _response_column_problems(columns: Sequence[str], names: Sequence[str]) -> list[RowProblem]:
-    gap = next((f"resp_{place}" for place, name in enumerate(names) if name != f"resp_{place}"), None)
+    gap = next((f"resp_{number}" for number, name in enumerate(names) if name != f"resp_{number}"), None)
     if gap:
         what = f"The column {gap} is missing, but there are later ones."
         return [RowProblem(0, gap, what, "Number the response columns from resp_0 up, without a gap.")]
     if len(names) < FEWEST:
-        there = f"the file has {len(names) or 'none'}: {', '.join(columns)}."
+        columns_found = f"the file has {len(names) or 'none'}: {', '.join(columns)}."
         return [
             RowProblem(
                 0,
                 f"resp_{len(names)}",
-                f"A set needs at least {FEWEST} responses, in columns resp_0, resp_1, …; {there}",
+                f"A set needs at least {FEWEST} responses, in columns resp_0, resp_1, …; {columns_found}",
                 "Put each response of a set in its own column.",
             )
         ]
@@ -122,7 +122,7 @@ def _read_set(row: Row, names: Sequence[str], *, keep_empty: bool) -> SetRow:
     cells = row.cells
     # A row made from outputs has as many cells as its set has texts. In a file, a missing cell counts as empty.
     responses = [cells.get(name, "") for name in names if name in cells or not row.sources]
-    known = {"sample_id", "context", *_LABELS, *names}
+    known_columns = {"sample_id", "context", *_LABELS, *names}
     label = cells.get("label_value", "")
     payload: Json = {
         "sample_id": cells["sample_id"],
@@ -132,7 +132,7 @@ def _read_set(row: Row, names: Sequence[str], *, keep_empty: bool) -> SetRow:
         "label_value": number_in(label) if label.strip() else None,
         "label_text": label,
         # Pairs, because PostgreSQL does not preserve the order of an object's names.
-        "extra": [[name, cell] for name, cell in cells.items() if name not in known],
+        "extra": [[name, cell] for name, cell in cells.items() if name not in known_columns],
     }
     return SetRow(row.number, cells["sample_id"], payload)
 
@@ -143,29 +143,21 @@ def name_sets(sets: Sequence[SetRow]) -> list[ItemData]:
     The released files repeat a sample_id for the sets of one context, and a few also repeat sample_id and label.
     Those get a running number from the second one on. The same file always produces the same ids.
     """
-    ids = Counter(found.sample_id for found in sets)
-    taken = {name for name, count in ids.items() if count == 1}
+    ids = Counter(response_set.sample_id for response_set in sets)
+    names = {name for name, count in ids.items() if count == 1}
     items: list[ItemData] = []
-    for found in sets:
-        name = found.sample_id
+    for response_set in sets:
+        name = response_set.sample_id
         if ids[name] > 1:
-            name = _free_name(_with_label(found), taken)
-            taken.add(name)
-        items.append(ItemData(name, found.payload, rows=(found.number,)))
+            label = response_set.payload["label_text"].strip()[:20]
+            labelled = f"{name}/{label}" if label else name
+            name, number = labelled, 1
+            while name in names:
+                number += 1
+                name = f"{labelled}#{number}"
+            names.add(name)
+        items.append(ItemData(name, response_set.payload, rows=(response_set.number,)))
     return items
-
-
-def _with_label(found: SetRow) -> str:
-    label = found.payload["label_text"].strip()[:20]
-    return f"{found.sample_id}/{label}" if label else found.sample_id
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    candidate, count = name, 1
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}#{count}"
-    return candidate
 
 
 def set_columns(payload: Json) -> dict[str, str]:
@@ -176,14 +168,14 @@ def set_columns(payload: Json) -> dict[str, str]:
         "label_value": payload["label_text"],
         "label_name": payload["label_name"],
     }
-    columns |= {f"resp_{place}": text for place, text in enumerate(payload["responses"])}
+    columns |= {f"resp_{number}": text for number, text in enumerate(payload["responses"])}
     return columns | dict(payload["extra"])
 
 
 def set_metrics(payload: Json) -> dict[str, float]:
     """The figures in the set's columns ``metric_…``, by the rest of the column's name."""
-    found = {name.removeprefix(METRIC): number_in(cell) for name, cell in payload["extra"] if name.startswith(METRIC)}
-    return {name: value for name, value in found.items() if math.isfinite(value)}
+    metrics = {name.removeprefix(METRIC): number_in(cell) for name, cell in payload["extra"] if name.startswith(METRIC)}
+    return {name: value for name, value in metrics.items() if math.isfinite(value)}
 
 
 def set_label(payload: Json) -> tuple[str, float] | None:

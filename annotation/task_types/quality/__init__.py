@@ -1,5 +1,5 @@
 """How good is a continuation? Five texts of one context by five systems (Zhang et al. 2020, §4.1)."""
 
-from annotation.task_types.quality.types import Quality
+from annotation.task_types.quality.quality import Quality
 
 TYPES = (Quality,)

@@ -1,5 +1,5 @@
 """Slogans, with suggestions at the press of a button (Clark 2021, §2.5)."""
 
-from annotation.task_types.slogan.types import Slogan
+from annotation.task_types.slogan.slogan import Slogan
 
 TYPES = (Slogan,)

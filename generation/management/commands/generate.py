@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from common.commands import ActionCommand, AddAction
 from common.words import counted
@@ -23,11 +23,11 @@ from generation.registry import presence, registration
 from generation.registry.checking import check_model
 from generation.runs import lifecycle
 from generation.runs.export import csv_pieces, json_pieces
-from generation.runs.making import is_active, work_on
 from generation.runs.owners import find_owner, give_run, has_owner
 from generation.runs.progress import find_run, progress, runs_with_counts
 from generation.runs.reproducing_samples import reproduce_sample
 from generation.runs.run_files import read_run_file
+from generation.runs.run_worker import is_active, work_on
 
 ACTOR = "manage.py generate"
 WATCH_SECONDS = 2.0
@@ -45,7 +45,24 @@ class Command(ActionCommand):
         return CommandError(str(error)) if isinstance(error, BackendError) else None
 
     def _add_model_actions(self, add: AddAction) -> None:
-        _add_registration(add("register", "register a model under a name, and check that it works", self.register))
+        register = add("register", "register a model under a name, and check that it works", self.register)
+        register.add_argument("name", nargs="?", default="", help="the name that runs and suggesters will use")
+        register.add_argument(
+            "--embedded", action="store_true", help="register the model that comes with the requirements"
+        )
+        register.add_argument("--backend", default="", help="transformers, llama_cpp or openai")
+        register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
+        register.add_argument("--revision", default="", help="branch, tag or commit of a hub model")
+        register.add_argument("--dtype", default="auto", help=f"{', '.join(registration.DTYPES)} (default: auto)")
+        register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
+        register.add_argument("--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1")
+        register.add_argument(
+            "--key-variable", default="", metavar="NAME", help="environment variable with the server's key"
+        )
+        register.add_argument("--chat", action="store_true", help="send each prompt as a user's turn in a chat")
+        register.add_argument("--option", action="append", default=[], dest="options", metavar="NAME=VALUE",
+                              help="an option of the backend; VALUE is JSON or text; can be repeated")  # fmt: skip
+        register.add_argument("--no-check", action="store_false", dest="check", help="do not load the model now")
         add("check", "load a model in this process and measure it", self.check_one).add_argument("name")
         add("models", "list the models", self.models)
         retire = add("retire", "stop new runs from using a model; what it generated stays", self.retire)
@@ -56,7 +73,8 @@ class Command(ActionCommand):
         apply = add("apply", "make the run that a run file describes, and start it", self.apply)
         apply.add_argument("file", type=Path)
         apply.add_argument("--wait", action="store_true", help="show the progress until the run has ended")
-        apply.add_argument("--here", action="store_true", help="generate in this process, without the task queue")
+        in_process = "generate in this process, without the task queue"
+        apply.add_argument("--here", action="store_true", dest="in_process", help=in_process)
         apply.add_argument(
             "--owner",
             default="",
@@ -71,7 +89,7 @@ class Command(ActionCommand):
         add("cancel", "stop a run; the samples made so far stay", self.cancel).add_argument("name")
         resume = add("resume", "continue a failed or cancelled run", self.resume)
         resume.add_argument("name")
-        resume.add_argument("--here", action="store_true", help="generate in this process, without the task queue")
+        resume.add_argument("--here", action="store_true", dest="in_process", help=in_process)
         export = add("export", "write the samples, one row per sample", self.export)
         export.add_argument("name")
         export.add_argument(
@@ -103,8 +121,8 @@ class Command(ActionCommand):
         if not check:
             return
         if lacking := why_not(model.backend):
-            sent = send_check(model.pk)
-            self.say([lacking, "A worker will check it." if sent else "The task queue does not respond."])
+            answer = "A worker will check it." if send_check(model.pk) else "The task queue does not respond."
+            self.say([lacking, answer])
             return
         self._check(model)
 
@@ -127,31 +145,31 @@ class Command(ActionCommand):
 
     # --- runs ---
 
-    def apply(self, *, file: Path, wait: bool, here: bool, owner: str) -> None:
+    def apply(self, *, file: Path, wait: bool, in_process: bool, owner: str) -> None:
         user = find_owner(owner)
         run, created = lifecycle.create_run(file=read_run_file(file), actor=user.get_username() if user else "")
         if user is not None and (owner or not has_owner(run)):
             run = give_run(run_id=run.pk, owner=user)
         self.say(output.created_lines(run, created))
         self.say(output.owner_lines(run, has_owner(run)))
-        if here:
-            self._work_here(run)
+        if in_process:
+            self._work_in_process(run)
         elif run.state in (GenerationRun.State.WAITING, GenerationRun.State.RUNNING):
             lifecycle.start_run(run_id=run.pk)
-        if wait and not here:
+        if wait and not in_process:
             self._watch(run)
-        if wait or here:
+        if wait or in_process:
             self._report_end(run)
         elif created:
             self.say([f"Next: manage.py generate status {run.name} --watch"])
 
-    def _work_here(self, run: GenerationRun) -> None:
+    def _work_in_process(self, run: GenerationRun) -> None:
         """Make the run's chunks in this process, alongside any workers, until the run has ended."""
-        here = presence.present()
+        process = presence.of_this_process()
         try:
-            with here.working(f"run {run.pk}"), _drawn(run) as draw:
+            with process.working(f"run {run.pk}"), _progress_bar(run) as draw:
                 while is_active(run.pk):
-                    work_on(run_id=run.pk, worker=here.name, on_model=here.loaded, on_chunk=draw)
+                    work_on(run_id=run.pk, worker=process.name, on_model=process.loaded, on_chunk=draw)
                     if is_active(run.pk):  # others make the rest, or a chunk is tried again after a pause
                         time.sleep(0.5)
                     draw()
@@ -164,12 +182,12 @@ class Command(ActionCommand):
         """Print the progress as it changes, until the run has ended."""
         last = ""
         while True:
-            found = progress(run)
-            line = f"{output.progress_line(found)}. {found.note}".rstrip(". ")
+            figures = progress(run)
+            line = f"{output.progress_line(figures)}. {figures.note}".rstrip(". ")
             if line != last:
                 self.say([line])
             last = line
-            if found.ended:
+            if figures.ended:
                 return
             time.sleep(WATCH_SECONDS)
 
@@ -186,21 +204,21 @@ class Command(ActionCommand):
         run = find_run(name)
         if watch:
             self._watch(run)
-        found = progress(run)
+        figures = progress(run)
         if as_json:
-            self.say([json.dumps({"run": run.name} | found.as_json(), indent=2)])
+            self.say([json.dumps({"run": run.name} | figures.as_json(), indent=2)])
         else:
-            self.say(output.status_lines(run, found))
+            self.say(output.status_lines(run, figures))
 
     def cancel(self, *, name: str) -> None:
         run = lifecycle.cancel_run(run_id=find_run(name).pk, actor=ACTOR)
         self.say([f"{run.name} is cancelled; its samples stay. To continue: manage.py generate resume {run.name}"])
 
-    def resume(self, *, name: str, here: bool) -> None:
-        run = lifecycle.resume_run(run_id=find_run(name).pk, wake_workers=not here, actor=ACTOR)
+    def resume(self, *, name: str, in_process: bool) -> None:
+        run = lifecycle.resume_run(run_id=find_run(name).pk, wake_workers=not in_process, actor=ACTOR)
         self.say([f"{run.name} continues."])
-        if here:
-            self._work_here(run)
+        if in_process:
+            self._work_in_process(run)
             self._report_end(run)
 
     def export(self, *, name: str, out: str) -> None:
@@ -213,46 +231,28 @@ class Command(ActionCommand):
         (self.complain if out == "-" else self.say)([written])
 
     def reproduce(self, *, name: str, sample: int) -> None:
-        made = reproduce_sample(run_id=find_run(name).pk, sample_id=sample)
-        self.say(output.reproduction_lines(made.sample, made.text, made.same_tokens, made.here, made.then))
-        if made.text != made.sample.text:
+        reproduced = reproduce_sample(run_id=find_run(name).pk, sample_id=sample)
+        self.say(output.reproduction_lines(reproduced))
+        if reproduced.text != reproduced.sample.text:
             raise CommandError("The sample was not reproduced.")
 
 
-def _add_registration(register: CommandParser) -> None:
-    register.add_argument("name", nargs="?", default="", help="the name that runs and suggesters will use")
-    register.add_argument("--embedded", action="store_true", help="register the model that comes with the requirements")
-    register.add_argument("--backend", default="", help="transformers, llama_cpp or openai")
-    register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
-    register.add_argument("--revision", default="", help="branch, tag or commit of a hub model")
-    register.add_argument("--dtype", default="auto", help=f"{', '.join(registration.DTYPES)} (default: auto)")
-    register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
-    register.add_argument("--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1")
-    register.add_argument(
-        "--key-variable", default="", metavar="NAME", help="environment variable with the server's key"
-    )
-    register.add_argument("--chat", action="store_true", help="send each prompt as a user's turn in a chat")
-    register.add_argument("--option", action="append", default=[], dest="options", metavar="NAME=VALUE",
-                          help="an option of the backend; VALUE is JSON or text; can be repeated")  # fmt: skip
-    register.add_argument("--no-check", action="store_false", dest="check", help="do not load the model now")
-
-
-def _options(given: list[str]) -> dict[str, Any]:
+def _options(arguments: list[str]) -> dict[str, Any]:
     """NAME=VALUE pairs. A value that is valid JSON is read as JSON; any other value is text."""
-    found: dict[str, Any] = {}
-    for each in given:
-        name, equals, value = each.partition("=")
+    options: dict[str, Any] = {}
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
         if not equals or not name.strip():
-            raise CommandError(f"--option {each}: write NAME=VALUE.")
+            raise CommandError(f"--option {argument}: write NAME=VALUE.")
         try:
-            found[name.strip()] = json.loads(value)
+            options[name.strip()] = json.loads(value)
         except ValueError:
-            found[name.strip()] = value
-    return found
+            options[name.strip()] = value
+    return options
 
 
 @contextmanager
-def _drawn(run: GenerationRun) -> Iterator[Callable[[], None]]:
+def _progress_bar(run: GenerationRun) -> Iterator[Callable[[], None]]:
     """A progress bar of the run's samples on standard error, if that is a terminal. Call the result to update it."""
     from tqdm import tqdm
 

@@ -66,18 +66,18 @@ class Command(ActionCommand):
             stop=metrics[stop] if stop else None,
         )
         sets = diversify_run(run, design, decoders=drawing, draw_more=draw_more_of(run) if live else None)
-        whole = io.StringIO(newline="")  # if a set fails, nothing is written, not even to standard output
+        text = io.StringIO(newline="")  # if a set fails, nothing is written, not even to standard output
         with self.output(out) as file:
-            found = write_sets(
-                whole, sets, size=size, swept=swept_parameters([*drawing, *left_out]), stop=bool(stop),
+            summaries = write_sets(
+                text, sets, size=size, swept=swept_parameters([*drawing, *left_out]), stop=bool(stop),
                 relevance=find_relevance(model=relevance_model, device=device), references=human,
             )  # fmt: skip
-            file.write(whole.getvalue().encode())
+            file.write(text.getvalue().encode())
         if human is None:
             self.complain([NO_REFERENCES])
         if left_out:
             self.complain([f"Left out, because they draw nothing and give one text each: {', '.join(left_out)}."])
-        self.complain(summary_lines(found, threshold=threshold, stop=stop or metric))
+        self.complain(summary_lines(summaries, threshold=threshold, stop=stop or metric))
 
 
 def _references(run: GenerationRun, columns: list[str], file: Path | None, model: str) -> References | None:

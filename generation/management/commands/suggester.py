@@ -44,7 +44,14 @@ class Command(ActionCommand):
     help = "Live suggestions. “manage.py suggester ACTION --help” shows more about each action."
 
     def add_actions(self, add: AddAction) -> None:
-        _add_run(add("run", "hold the models and write suggestions, until SIGTERM or Ctrl-C", self.run_process))
+        run = add("run", "hold the models and write suggestions, until SIGTERM or Ctrl-C", self.run_process)
+        run.add_argument(
+            "--model", action="append", default=[], dest="models", metavar="NAME",
+            help="hold this model; can be repeated (default: all that active suggesters use)",
+        )  # fmt: skip
+        run.add_argument(
+            "--rows", type=int, default=DEFAULT_ROWS, help="most texts in one batch (default: %(default)s)"
+        )
         self._add_suggester_actions(add)
         self._add_pool_actions(add)
         ask = add("ask", "ask once, by hand", self.ask)
@@ -119,8 +126,8 @@ class Command(ActionCommand):
         for name in models:
             find_model(name)
         process = SuggesterProcess(open_backend=open_backend, models=models, rows=rows)
-        for each in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(each, lambda number, frame: process.stop())
+        for signal_number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(signal_number, lambda number, frame: process.stop())
         self.stderr.write(f"Suggester process {process.name} has started.")
         process.run()
         self.stderr.write(f"Suggester process {process.name} has stopped.")
@@ -129,8 +136,8 @@ class Command(ActionCommand):
     # --- Suggesters ---
 
     def add_suggester(self, *, name: str, model: str, values: Mapping[str, Any]) -> None:
-        made = create_suggester(name=name, model=find_model(model), **_read(values, DEFAULT_LIMITS))
-        self.say([f"{made.name} suggests with {made.model.name}, {made.decoder}."])
+        suggester = create_suggester(name=name, model=find_model(model), **_read(values, DEFAULT_LIMITS))
+        self.say([f"{suggester.name} suggests with {suggester.model.name}, {suggester.decoder}."])
         if not monitoring.any_alive(now=timezone.now()):
             self.say(output.process_lines([]))
 
@@ -149,9 +156,11 @@ class Command(ActionCommand):
         self.say([f"{name} now uses the new files of its model."])
 
     def list_suggesters(self) -> None:
-        found = Suggester.objects.select_related("model").order_by("name")
-        self.say(output.suggester_lines([(each, monitoring.waits(suggester=each)) for each in found]))
-        if found:
+        suggesters = Suggester.objects.select_related("model").order_by("name")
+        self.say(
+            output.suggester_lines([(suggester, monitoring.waits(suggester=suggester)) for suggester in suggesters])
+        )
+        if suggesters:
             self.say(output.process_lines(monitoring.processes(now=timezone.now())))
 
     # --- Pools ---
@@ -173,10 +182,12 @@ class Command(ActionCommand):
         self.pool_status(names=[name])
 
     def pool_status(self, *, names: Iterable[str]) -> None:
-        found = [find_suggester(name) for name in names] or list(Suggester.objects.order_by("name"))
-        rounds = monitoring.pool_rounds(suggesters=found)
-        filled = {each.suggester for each in rounds}
-        self.say(output.pool_lines(rounds, [each.name for each in found if each.name not in filled]))
+        suggesters = [find_suggester(name) for name in names] or list(Suggester.objects.order_by("name"))
+        rounds = monitoring.pool_rounds(suggesters=suggesters)
+        filled = {pool_round.suggester for pool_round in rounds}
+        self.say(
+            output.pool_lines(rounds, [suggester.name for suggester in suggesters if suggester.name not in filled])
+        )
 
     def pool_texts(self, *, name: str) -> None:
         texts = PoolText.objects.filter(suggester=find_suggester(name)).order_by("round", "pk")
@@ -190,33 +201,33 @@ class Command(ActionCommand):
     # --- By hand ---
 
     def ask(self, *, names: Iterable[str], story: str, field: Iterable[str], round: int, seed: int | None) -> None:
-        here = bool(runnable()) and not monitoring.any_alive(now=timezone.now())
-        asked = ask_suggesters(
+        write_here = bool(runnable()) and not monitoring.any_alive(now=timezone.now())
+        suggestions = ask_suggesters(
             suggesters=[find_suggester(name) for name in names],
             key=f"by hand {secrets.token_hex(6)}",
-            story_fields={"story": story, **dict(_pair(each, "--field") for each in field)},
+            story_fields={"story": story, **dict(_pair(argument, "--field") for argument in field)},
             round=round,
             seed=secrets.randbelow(2**31) if seed is None else seed,
-            wait_seconds=LOADING_SECONDS if here else None,
+            wait_seconds=LOADING_SECONDS if write_here else None,
         )
-        self.say(output.suggestion_lines(self._wait(asked, here=here)))
+        self.say(output.suggestion_lines(self._wait(suggestions, write_here=write_here)))
 
     def reproduce(self, *, suggestion: int) -> None:
-        made = reproduce_suggestion(suggestion_id=suggestion)
-        self.say(output.reproduced_lines(made))
-        if not made.same:
+        reproduced = reproduce_suggestion(suggestion_id=suggestion)
+        self.say(output.reproduced_lines(reproduced))
+        if not reproduced.same:
             raise CommandError("The suggestion was not reproduced.")
 
-    def _wait(self, asked: Sequence[Suggestion], *, here: bool) -> Sequence[SuggestionStatus]:
+    def _wait(self, suggestions: Sequence[Suggestion], *, write_here: bool) -> Sequence[SuggestionStatus]:
         """Wait for a process to answer; if none is running, this process answers."""
-        ids = [each.pk for each in asked]
+        ids = [suggestion.pk for suggestion in suggestions]
 
         def all_answered() -> bool:
-            return not any(each.waiting for each in read_suggestions(suggestions=ids))
+            return not any(status.waiting for status in read_suggestions(suggestions=ids))
 
         try:
-            if here:
-                self._write_here(sorted({each.suggester.model.name for each in asked}), all_answered)
+            if write_here:
+                self._write_here(sorted({suggestion.suggester.model.name for suggestion in suggestions}), all_answered)
             while not all_answered():
                 time.sleep(POLL_SECONDS)
         except (KeyboardInterrupt, CommandError) as stopped:
@@ -243,14 +254,6 @@ def _end_now() -> None:
     connections.close_all()
     sys.stderr.flush()
     os._exit(0)
-
-
-def _add_run(run: CommandParser) -> None:
-    run.add_argument(
-        "--model", action="append", default=[], dest="models", metavar="NAME",
-        help="hold this model; can be repeated (default: all that active suggesters use)",
-    )  # fmt: skip
-    run.add_argument("--rows", type=int, default=DEFAULT_ROWS, help="most texts in one batch (default: %(default)s)")
 
 
 class Value(argparse.Action):
@@ -283,23 +286,24 @@ def _add_values(parser: CommandParser) -> None:
 
 def _read(values: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
     """The values, with files read and new limits added to ``limits``. Raises Invalid."""
-    read = {name: _text_of(value) if isinstance(value, Path) else value for name, value in values.items()}
+    read: dict[str, Any] = {
+        name: _text_of(value) if isinstance(value, Path) else value for name, value in values.items()
+    }
     if "limits" in read:
-        given = dict(_pair(each, "--limit") for each in read["limits"])
-        read["limits"] = {**limits, **{name: text if name == "stop" else _whole(text) for name, text in given.items()}}
+        read["limits"] = dict(limits)
+        for argument in values["limits"]:
+            name, text = _pair(argument, "--limit")
+            is_number = name != "stop" and text.isascii() and text.isdigit()
+            read["limits"][name] = int(text) if is_number else text
     return read
 
 
-def _pair(given: str, option: str) -> tuple[str, str]:
+def _pair(argument: str, option: str) -> tuple[str, str]:
     """A NAME=VALUE argument. Raises Invalid."""
-    name, equals, value = given.partition("=")
+    name, equals, value = argument.partition("=")
     if not equals or not name.strip():
-        raise invalid(option, f"It is {given!r}.", "Write it as NAME=VALUE.")
+        raise invalid(option, f"It is {argument!r}.", "Write it as NAME=VALUE.")
     return name.strip(), value
-
-
-def _whole(value: str) -> Any:
-    return int(value) if value.isascii() and value.isdigit() else value
 
 
 def _text_of(path: Path) -> str:

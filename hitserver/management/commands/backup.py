@@ -32,36 +32,33 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path | None, without_key: bool, **options: Any) -> None:
         if options["outdated"]:
-            self._outdated(file, remove=options["remove"])
+            self._list_outdated(file, remove=options["remove"])
             return
         if file is None:
             raise CommandError("Name the file to write, such as hitserver.tar.gz.")
-        self._back_up(file, without_key=without_key)
-
-    def _outdated(self, folder: Path | None, *, remove: bool) -> None:
-        if folder is not None and not folder.is_dir():
-            raise CommandError(f"{folder} is not a folder.")
-        found = outdated(folder)
-        for each in found:
-            since = f"{counted(each.deletions, 'deletion')} since {each.made_at:%d %b %Y, %H:%M} UTC"
-            self.stdout.write(f"{each.path}: {since}")
-            if remove:
-                each.path.unlink()
-        if not found:
-            self.stdout.write("No copy contains data that were deleted later.")
-        elif remove:
-            self.stdout.write(f"Deleted: {counted(len(found), 'file')}. Make a new backup now.")
-        else:
-            self.stdout.write("Nothing was changed. To delete these files, add --remove.")
-
-    def _back_up(self, file: Path, *, without_key: bool) -> None:
         try:
-            done = back_up(file, with_key=not without_key)
+            outcome = back_up(file, with_key=not without_key)
         except Refused as refused:
             raise CommandError(str(refused)) from None
         except OSError as error:
             raise CommandError(f"{error.filename or file}: {error.strerror or error}.") from None
         size = file.stat().st_size / 1024**2
-        self.stdout.write(f"{file}: {counted(done.rows, 'row')}, {counted(done.files, 'file')}, {size:,.1f} MB.")
+        self.stdout.write(f"{file}: {counted(outcome.rows, 'row')}, {counted(outcome.files, 'file')}, {size:,.1f} MB.")
         if not without_key:
             self.stdout.write("It contains the secret key and personal data. Keep it where only you can read it.")
+
+    def _list_outdated(self, folder: Path | None, *, remove: bool) -> None:
+        if folder is not None and not folder.is_dir():
+            raise CommandError(f"{folder} is not a folder.")
+        files = outdated(folder)
+        for file in files:
+            since = f"{counted(file.deletions, 'deletion')} since {file.made_at:%d %b %Y, %H:%M} UTC"
+            self.stdout.write(f"{file.path}: {since}")
+            if remove:
+                file.path.unlink()
+        if not files:
+            self.stdout.write("No copy contains data that were deleted later.")
+        elif remove:
+            self.stdout.write(f"Deleted: {counted(len(files), 'file')}. Make a new backup now.")
+        else:
+            self.stdout.write("Nothing was changed. To delete these files, add --remove.")

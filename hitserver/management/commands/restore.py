@@ -21,12 +21,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, file: Path, force: bool, **options: Any) -> None:
         try:
-            done = restore(file, force=force)
+            outcome = restore(file, force=force)
         except Refused as refused:
             raise CommandError(str(refused)) from None
         except OSError as error:
             raise CommandError(f"{error.filename or file}: {error.strerror or error}.") from None
-        rows, files = counted(done.rows, "row"), counted(done.files, "file")
-        self.stdout.write(f"Restored {rows} and {files}, as of {done.made_at}.")
-        for note in done.notes:
+        rows, files = counted(outcome.rows, "row"), counted(outcome.files, "file")
+        self.stdout.write(f"Restored {rows} and {files}, as of {outcome.made_at}.")
+        for note in outcome.notes:
             self.stdout.write(note)

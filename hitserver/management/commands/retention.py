@@ -19,11 +19,15 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         deleting = options["delete"]
-        found = delete() if deleting else find()
-        rows = [(f"{each.count:,}", each.rule.name, _age(each.rule.days)) for each in found]
-        for line in aligned(rows):
+        old_rows = delete() if deleting else find()
+        table = []
+        for old in old_rows:
+            days = old.rule.days
+            age = f"older than {counted(days, 'day')}" if days else "kept indefinitely"
+            table.append((f"{old.count:,}", old.rule.name, age))
+        for line in aligned(table):
             self.stdout.write(line)
-        total = sum(each.count for each in found)
+        total = sum(old.count for old in old_rows)
         if deleting:
             self.stdout.write(f"Deleted: {counted(total, 'row')}.")
         elif total:
@@ -31,7 +35,3 @@ class Command(BaseCommand):
             self.stdout.write(f"To delete {counted(total, 'row')}, run: manage.py retention --delete")
         else:
             self.stdout.write("There is nothing to delete.")
-
-
-def _age(days: int) -> str:
-    return f"older than {counted(days, 'day')}" if days else "kept indefinitely"

@@ -23,7 +23,9 @@ from marketplace import clock
 from marketplace.models import LedgerEntry, Requester
 from marketplace.money import amount as dollars
 from marketplace.money import usd
-from marketplace.services import accounts, books, layouts, operating, payments, upkeep
+from marketplace.services.accounts import requester_accounts, users
+from marketplace.services.hits import due_changes, layouts
+from marketplace.services.money import ledger_check, payments
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate.workers import CouldNotSend, make_links
 
@@ -35,65 +37,67 @@ class Command(ActionCommand):
     help = "Set up and maintain the marketplace: operators, requesters, keys, invitations, deposits, clock."
 
     def add_actions(self, add: AddAction) -> None:
-        one = add("make-operator", "Let a user run the marketplace; a new user gets a password.", self.make_operator)
-        one.add_argument("user", help="the user name")
-        one = add("make-requester", "Create a requester, with a first deposit if you like.", self.make_requester)
-        one.add_argument("name", help="the name that workers see")
-        one.add_argument("--balance", type=_amount, metavar="USD", help="first deposit")
-        one.add_argument("--email", default="", help="address")
-        one.add_argument("--user", default="", help="a user to sign in with; a new one gets a password")
-        one = add("make-key", "Create an access key and print its secret, which is shown only once.", self.make_key)
-        one.add_argument("requester", help="the requester's name")
-        one = add("invite", "Create links for workers to join.", self.invite)
-        one.add_argument("--email", default="", help="also send the link to this address")
-        one.add_argument("--count", type=int, default=1, help="how many links (default 1)")
-        one.add_argument("--days", type=int, default=14, help="until they expire (default 14)")
-        one = add("deposit", "Add to a requester's balance.", self.deposit)
-        one.add_argument("requester", help="the requester's name")
-        one.add_argument("amount", type=_amount, metavar="USD")
-        one.add_argument("--note", default="", help="for example an invoice number")
-        one = add(
+        action = add("make-operator", "Let a user run the marketplace; a new user gets a password.", self.make_operator)
+        action.add_argument("user", help="the user name")
+        action = add("make-requester", "Create a requester, with a first deposit if you like.", self.make_requester)
+        action.add_argument("name", help="the name that workers see")
+        action.add_argument("--balance", type=_amount, metavar="USD", help="first deposit")
+        action.add_argument("--email", default="", help="address")
+        action.add_argument("--user", default="", help="a user to sign in with; a new one gets a password")
+        action = add("make-key", "Create an access key and print its secret, which is shown only once.", self.make_key)
+        action.add_argument("requester", help="the requester's name")
+        action = add("invite", "Create links for workers to join.", self.invite)
+        action.add_argument("--email", default="", help="also send the link to this address")
+        action.add_argument("--count", type=int, default=1, help="how many links (default 1)")
+        action.add_argument("--days", type=int, default=14, help="until they expire (default 14)")
+        action = add("deposit", "Add to a requester's balance.", self.deposit)
+        action.add_argument("requester", help="the requester's name")
+        action.add_argument("amount", type=_amount, metavar="USD")
+        action.add_argument("--note", default="", help="for example an invoice number")
+        action = add(
             "make-layout", "Create a HIT layout from a page with ${placeholders} and print its ID.", self.make_layout
         )
-        one.add_argument("requester", help="the requester's name")
-        one.add_argument("file", type=Path, help="the page, HTML in UTF-8; - reads it from standard input")
-        one.add_argument("--name", default="", help="only you see it (default: the file's name)")
-        one.add_argument("--height", type=int, default=0, help="of the frame, in pixels (default: fills the window)")
+        action.add_argument("requester", help="the requester's name")
+        action.add_argument("file", type=Path, help="the page, HTML in UTF-8; - reads it from standard input")
+        action.add_argument("--name", default="", help="only you see it (default: the file's name)")
+        action.add_argument("--height", type=int, default=0, help="of the frame, in pixels (default: fills the window)")
         add(
             "check-ledger",
             "Check all entries and balances. Fails if the books are wrong.",
             self.check_ledger,
         )
         add("upkeep", "Do now what is due: expiry, abandonment, approval.", self.upkeep)
-        one = add("clock", "Show or move the marketplace's clock (moving needs test controls).", self.clock)
-        one.add_argument("--forward", type=_span, metavar="SPAN", help="such as 90s, 30m, 12h or 3d")
-        one.add_argument("--reset", action="store_true", help="back to the real time")
+        action = add("clock", "Show or move the marketplace's clock (moving needs test controls).", self.clock)
+        action.add_argument("--forward", type=_span, metavar="SPAN", help="such as 90s, 30m, 12h or 3d")
+        action.add_argument("--reset", action="store_true", help="back to the real time")
 
     def explain(self, error: Exception) -> CommandError | None:
         return CommandError(error.message) if isinstance(error, Refusal) else None
 
     @transaction.atomic
     def make_operator(self, *, user: str) -> None:
-        found, password = self._user(user)
-        operating.make_operator(user=found, actor=ACTOR)
-        self.stdout.write(f"{found.username} is an operator of the marketplace.")
+        account, password = self._user(user)
+        users.make_operator(user=account, actor=ACTOR)
+        self.stdout.write(f"{account.username} is an operator of the marketplace.")
         self._say_password(password)
 
     @transaction.atomic
     def make_requester(self, *, name: str, balance: Decimal | None, email: str, user: str) -> None:
-        found, password = self._user(user) if user else (None, "")
-        if found is not None and Requester.objects.filter(user=found).exists():
-            raise CommandError(f"{found.username} already signs in for another requester.")
-        made = accounts.create_requester(name=name, email=email, user=found, user_made_here=bool(password), actor=ACTOR)
+        account, password = self._user(user) if user else (None, "")
+        if account is not None and Requester.objects.filter(user=account).exists():
+            raise CommandError(f"{account.username} already signs in for another requester.")
+        created = requester_accounts.create_requester(
+            name=name, email=email, user=account, user_made_here=bool(password), actor=ACTOR
+        )
         if balance:
-            payments.deposit(requester=made, amount=balance, actor=ACTOR, about="First deposit")
-        self.stdout.write(f"Requester “{made.name}” has {usd(payments.available(made))}.")
+            payments.deposit(requester=created, amount=balance, actor=ACTOR, about="First deposit")
+        self.stdout.write(f"Requester “{created.name}” has {usd(payments.available(created))}.")
         self._say_password(password)
 
     def make_key(self, *, requester: str) -> None:
-        made = accounts.create_access_key(requester=_requester(requester), actor=ACTOR)
-        self.stdout.write(f"AWS_ACCESS_KEY_ID={made.key.access_key_id}")
-        self.stdout.write(f"AWS_SECRET_ACCESS_KEY={made.secret}")
+        new_key = requester_accounts.create_access_key(requester=_requester(requester), actor=ACTOR)
+        self.stdout.write(f"AWS_ACCESS_KEY_ID={new_key.key.access_key_id}")
+        self.stdout.write(f"AWS_SECRET_ACCESS_KEY={new_key.secret}")
         self.stdout.write(f"AWS_DEFAULT_REGION={settings.MARKETPLACE_REGION}")
         self.stdout.write(f"AWS_REGION={settings.MARKETPLACE_REGION}")  # SDKs other than Python's read this
         if address := _endpoint():
@@ -116,24 +120,24 @@ class Command(ActionCommand):
             raise CommandError(f"{failed} Pass on the link above yourself.") from None
 
     def deposit(self, *, requester: str, amount: Decimal, note: str) -> None:
-        found = _requester(requester)
-        payments.deposit(requester=found, amount=amount, actor=ACTOR, about=note)
-        self.stdout.write(f"Requester “{found.name}” has {usd(payments.available(found))}.")
+        payee = _requester(requester)
+        payments.deposit(requester=payee, amount=amount, actor=ACTOR, about=note)
+        self.stdout.write(f"Requester “{payee.name}” has {usd(payments.available(payee))}.")
 
     def make_layout(self, *, requester: str, file: Path, name: str, height: int) -> None:
         try:
             html = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{file} cannot be read as UTF-8 text: {error}") from None
-        made = layouts.create_layout(
+        layout = layouts.create_layout(
             requester=_requester(requester), name=name or file.name, html=html, frame_height=height
         )
-        names = layouts.placeholders(made.html)
-        self.stdout.write(f"HITLayoutId {made.layout_id}")
+        names = layouts.placeholders(layout.html)
+        self.stdout.write(f"HITLayoutId {layout.layout_id}")
         self.stdout.write(f"Parameters  {', '.join(names) or 'none'}")
 
     def check_ledger(self) -> None:
-        wrong = books.problems()
+        wrong = ledger_check.problems()
         for sentence in wrong:
             self.stdout.write(sentence)
         if wrong:
@@ -141,7 +145,7 @@ class Command(ActionCommand):
         self.stdout.write(f"The books are right: {LedgerEntry.objects.count()} entries checked.")
 
     def upkeep(self) -> None:
-        n = upkeep.bring_up_to_date(now=clock.now())
+        n = due_changes.bring_up_to_date(now=clock.now())
         self.stdout.write(f"{n} HIT{'s' if n != 1 else ''} brought up to date.")
 
     def clock(self, *, forward: timedelta | None, reset: bool) -> None:
@@ -158,9 +162,9 @@ class Command(ActionCommand):
 
     def _user(self, name: str) -> tuple[User, str]:
         """The user with that name, or a new user with a new password."""
-        found = User.objects.filter(username=name).first()
-        if found is not None:
-            return found, ""
+        existing = User.objects.filter(username=name).first()
+        if existing is not None:
+            return existing, ""
         try:
             User.username_validator(name)
         except ValidationError as error:
@@ -174,12 +178,12 @@ class Command(ActionCommand):
 
 
 def _requester(name: str) -> Requester:
-    found = Requester.objects.filter(name=name).first()
-    if found is None:
+    requester = Requester.objects.filter(name=name).first()
+    if requester is None:
         names = Requester.objects.order_by("name").values_list("name", flat=True)[:20]
-        there = f"There are: {', '.join(names)}." if names else "Create one with make-requester."
-        raise CommandError(f"There is no requester “{name}”. {there}")
-    return found
+        hint = f"There are: {', '.join(names)}." if names else "Create one with make-requester."
+        raise CommandError(f"There is no requester “{name}”. {hint}")
+    return requester
 
 
 def _endpoint() -> str:

@@ -30,19 +30,14 @@ class Command(BaseCommand):
         self.stdout.write(
             f"Programs (endpoint_url):  {base}{reverse('market_api')}  region {settings.MARKETPLACE_REGION}"
         )
-        if addresses or self._has_operator():
+        may_operate = Q(is_superuser=True) | Q(groups__name=OPERATORS)
+        if addresses or User.objects.filter(may_operate, is_active=True).exists():
             return
-        self.stdout.write(f"This marketplace has no operator yet. Create one in another terminal{self._same()}:")
+        needed = [name for name in NEEDED if os.environ.get(name)]
+        same = f", with the same {' and '.join(needed)}" if needed else ""
+        self.stdout.write(f"This marketplace has no operator yet. Create one in another terminal{same}:")
         self.stdout.write(f"    {command()}")
         self.stdout.write("It prints a password to sign in with. docs/marketplace.md has the next steps.")
-
-    def _has_operator(self) -> bool:
-        may = Q(is_superuser=True) | Q(groups__name=OPERATORS)
-        return User.objects.filter(may, is_active=True).exists()
-
-    def _same(self) -> str:
-        also = [name for name in NEEDED if os.environ.get(name)]
-        return f", with the same {' and '.join(also)}" if also else ""
 
 
 def command() -> str:

@@ -31,26 +31,26 @@ def disputes(request: SignedIn) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def dispute(request: SignedIn, assignment_id: str) -> HttpResponseBase:
     """The statements about a rejection and, while it is open, the form that decides it."""
-    known = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
-    found = get_object_or_404(known.exclude(statements=None).distinct(), assignment_id=assignment_id)
+    assignments = Assignment.objects.select_related("hit__hit_type", "hit__requester", "worker")
+    assignment = get_object_or_404(assignments.exclude(statements=None).distinct(), assignment_id=assignment_id)
     form = DecisionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         overturn = form.cleaned_data["decision"] == DisputeStatement.Decision.OVERTURNED
         reason, actor = form.cleaned_data["reason"], request.user.get_username()
         try:
-            service.decide(assignment=found, overturn=overturn, reason=reason, actor=actor)
+            service.decide(assignment=assignment, overturn=overturn, reason=reason, actor=actor)
         except Refusal as refused:
             form.add_error(None, refused.message)
         else:
-            said = "overturned; the worker is paid" if overturn else "upheld"
-            messages.success(request, f"The rejection is {said}. The worker got a message with your reason.")
+            outcome = "overturned; the worker is paid" if overturn else "upheld"
+            messages.success(request, f"The rejection is {outcome}. The worker got a message with your reason.")
             return redirect("operate_disputes")
-    statements = list(found.statements.order_by("pk"))
-    decided = any(each.party == DisputeStatement.Party.OPERATOR for each in statements)
+    statements = list(assignment.statements.order_by("pk"))
+    decided = any(statement.party == DisputeStatement.Party.OPERATOR for statement in statements)
     context = {
-        "assignment": found,
+        "assignment": assignment,
         "statements": statements,
-        "open": found.state == Assignment.State.REJECTED and not decided,
+        "open": assignment.state == Assignment.State.REJECTED and not decided,
         "form": form,
         "section": "disputes",
     }

@@ -78,13 +78,9 @@ class RequesterForm(forms.Form):
         return data
 
 
-def _once() -> str:
-    return secrets.token_urlsafe(12)
-
-
 def once_field() -> forms.CharField:
     """A value that is new in every form, so a form that is sent twice takes effect only once."""
-    return forms.CharField(max_length=40, initial=_once, widget=forms.HiddenInput)
+    return forms.CharField(max_length=40, initial=lambda: secrets.token_urlsafe(12), widget=forms.HiddenInput)
 
 
 class DepositForm(forms.Form):

@@ -68,31 +68,31 @@ def entries(
     *, account: str = "", kind: str = "", since: date | None = None, until: date | None = None
 ) -> QuerySet[LedgerEntry, LedgerEntry]:
     """Entries, newest first. ``account`` is part of a requester's name or a worker's ID, or a kind of account."""
-    found = LedgerEntry.objects.select_related("account__requester", "account__worker", "transaction")
+    selected = LedgerEntry.objects.select_related("account__requester", "account__worker", "transaction")
     if account:
         # A separate query: accounts are few compared with entries, and the database can then find entries by account.
         owners = Q(requester__in=Requester.objects.filter(name__icontains=account).values("pk"))
         owners |= Q(worker__in=Worker.objects.filter(worker_id__icontains=account).values("pk"))
         chosen = LedgerAccount.objects.filter(owners | Q(kind=account.lower()))
-        found = found.filter(account__in=list(chosen.values_list("pk", flat=True)))
+        selected = selected.filter(account__in=list(chosen.values_list("pk", flat=True)))
     if kind:
-        found = found.filter(kind=kind)
+        selected = selected.filter(kind=kind)
     if since:
-        found = found.filter(created_at__gte=midnight(since))
+        selected = selected.filter(created_at__gte=midnight(since))
     if until:
-        found = found.filter(created_at__lt=midnight(until + timedelta(days=1)))
-    return found.order_by("-pk")
+        selected = selected.filter(created_at__lt=midnight(until + timedelta(days=1)))
+    return selected.order_by("-pk")
 
 
 def entries_of(requester: Requester, kind: str = Kind.REQUESTER) -> QuerySet[LedgerEntry, LedgerEntry]:
     """The entries of one of a requester's accounts, newest first. For one account, the index has them in order."""
     account = LedgerAccount.objects.filter(requester=requester, kind=kind).values_list("pk", flat=True).first()
-    found = LedgerEntry.objects.filter(account=account)
-    return found.select_related("account__requester", "account__worker", "transaction").order_by("-pk")
+    entries = LedgerEntry.objects.filter(account=account)
+    return entries.select_related("account__requester", "account__worker", "transaction").order_by("-pk")
 
 
-def total_of(found: QuerySet[LedgerEntry, LedgerEntry]) -> Decimal:
-    return cents(found.order_by().aggregate(total=Sum("amount"))["total"] or 0)
+def total_of(entries: QuerySet[LedgerEntry, LedgerEntry]) -> Decimal:
+    return cents(entries.order_by().aggregate(total=Sum("amount"))["total"] or 0)
 
 
 # --- payrolls ---------------------------------------------------------------------------------------------------
@@ -140,15 +140,15 @@ def payrolls() -> QuerySet[Payroll, Payroll]:
     ).order_by("-number")
 
 
-def rows_of(found: Payroll) -> QuerySet[PayrollRow, PayrollRow]:
+def rows_of(payroll: Payroll) -> QuerySet[PayrollRow, PayrollRow]:
     """The rows of a payroll in the order of its file, with what happened to each."""
     return (
-        PayrollRow.objects.filter(payroll=found)
+        PayrollRow.objects.filter(payroll=payroll)
         .select_related("worker", "payout__returned", "payroll")
         .order_by("worker__worker_id")
     )
 
 
 def payroll_rows_of(worker: Worker) -> QuerySet[PayrollRow, PayrollRow]:
-    found = PayrollRow.objects.filter(worker=worker).select_related("payroll", "payout__returned")
-    return found.order_by("-payroll__number")
+    rows = PayrollRow.objects.filter(worker=worker).select_related("payroll", "payout__returned")
+    return rows.order_by("-payroll__number")

@@ -14,12 +14,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from marketplace import clock
 from marketplace.models import Hit, Requester
 from marketplace.money import usd
-from marketplace.services import operating, payments, upkeep
+from marketplace.services import page_actions
+from marketplace.services.hits import due_changes
+from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import UntilForm
-from marketplace.sites.operate.hit_form import HitForm
-from marketplace.sites.operate.mine import endpoint_of
+from marketplace.sites.operate.my_account import endpoint_of
+from marketplace.sites.operate.my_hit_form import HitForm
 from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_requesters, page_of, show
 
 
@@ -27,17 +29,17 @@ from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of,
 @require_GET
 def hits(request: SignedIn, requester: Requester) -> HttpResponse:
     """The requester's HITs. ``?state=`` shows those in one state, ``?q=`` those with these words."""
-    upkeep.bring_up_to_date(requester=requester, now=clock.now())
+    due_changes.bring_up_to_date(requester=requester, now=clock.now())
     counts = queries.state_counts(requester)
     state, search = request.GET.get("state", ""), request.GET.get("q", "").strip()[:100]
-    found = queries.hits_of(requester)
+    rows = queries.hits_of(requester)
     if state in counts:
-        found = found.filter(state=state)
+        rows = rows.filter(state=state)
     if search:
         words = Q(hit_type__title__icontains=search) | Q(annotation__icontains=search)
-        found = found.filter(words | Q(hit_id=search) | Q(hit_type__type_id=search))
+        rows = rows.filter(words | Q(hit_id=search) | Q(hit_type__type_id=search))
     context = {
-        "page": page_of(found, request),
+        "page": page_of(rows, request),
         "counts": counts,
         "state": state,
         "search": search,
@@ -53,23 +55,23 @@ def hits(request: SignedIn, requester: Requester) -> HttpResponse:
 @for_requesters
 @require_GET
 def hit(request: SignedIn, requester: Requester, hit_id: str) -> HttpResponse:
-    found = _own_hit(requester, hit_id)
-    upkeep.bring_up_to_date(hit=found, now=clock.now())
-    return _hit_page(request, found)
+    shown = _own_hit(requester, hit_id)
+    due_changes.bring_up_to_date(hit=shown, now=clock.now())
+    return _hit_page(request, shown)
 
 
 def _own_hit(requester: Requester, hit_id: str) -> Hit:
     return get_object_or_404(Hit.objects.select_related("hit_type", "layout"), hit_id=hit_id, requester=requester)
 
 
-def _hit_page(request: SignedIn, found: Hit, *, until: UntilForm | None = None, status: int = 200) -> HttpResponse:
-    found.refresh_from_db()
-    later = max(found.expires_at, clock.now() + timedelta(days=7)).date()
+def _hit_page(request: SignedIn, hit: Hit, *, until: UntilForm | None = None, status: int = 200) -> HttpResponse:
+    hit.refresh_from_db()
+    later = max(hit.expires_at, clock.now() + timedelta(days=7)).date()
     context = {
-        "hit": found,
-        "page": page_of(queries.assignments_of(found.requester).filter(hit=found), request),
-        "may_approve": found.n_submitted > 0,
-        "n_submitted": found.n_submitted,
+        "hit": hit,
+        "page": page_of(queries.assignments_of(hit.requester).filter(hit=hit), request),
+        "may_approve": hit.n_submitted > 0,
+        "n_submitted": hit.n_submitted,
         "until": until or UntilForm(initial={"until": later}),
         "section": "hits",
     }
@@ -85,7 +87,7 @@ def new(request: SignedIn, requester: Requester) -> HttpResponseBase:
         if not confirmed(request):
             return _ask_to_create(request, form)
         try:
-            made = operating.create_hit(
+            hit = page_actions.create_hit(
                 requester=requester,
                 properties=form.properties(),
                 work=form.work(),
@@ -96,7 +98,7 @@ def new(request: SignedIn, requester: Requester) -> HttpResponseBase:
             form.add_refusal(refused, refused.message)
         else:
             messages.success(request, "The HIT is on offer.")
-            return redirect("operate_my_hit", made.hit_id)
+            return redirect("operate_my_hit", hit.hit_id)
     context = {"form": form, "available": payments.available(requester), "section": "hits"}
     return show(request, "my_hit_new.html", context, role="requester", status=422 if form.errors else 200)
 
@@ -120,9 +122,9 @@ def _ask_to_create(request: SignedIn, form: HitForm) -> HttpResponse:
 @for_requesters
 @require_POST
 def expire(request: SignedIn, requester: Requester, hit_id: str) -> HttpResponseBase:
-    found = _own_hit(requester, hit_id)
+    expiring = _own_hit(requester, hit_id)
     try:
-        operating.expire_hit(hit=found, actor=request.user.get_username())
+        page_actions.expire_hit(hit=expiring, actor=request.user.get_username())
     except Refusal as refused:
         messages.error(request, refused.message)
     else:
@@ -134,14 +136,14 @@ def expire(request: SignedIn, requester: Requester, hit_id: str) -> HttpResponse
 @require_POST
 def reopen(request: SignedIn, requester: Requester, hit_id: str) -> HttpResponseBase:
     """Offer a HIT until the end of a day, which can be sooner or later than before."""
-    found, form = _own_hit(requester, hit_id), UntilForm(request.POST)
+    reopened, form = _own_hit(requester, hit_id), UntilForm(request.POST)
     if not form.is_valid():
-        return _hit_page(request, found, until=form, status=422)
+        return _hit_page(request, reopened, until=form, status=422)
     until = queries.midnight(form.cleaned_data["until"] + timedelta(days=1))
     try:
-        operating.reopen_hit(hit=found, until=until, actor=request.user.get_username())
+        page_actions.reopen_hit(hit=reopened, until=until, actor=request.user.get_username())
     except Refusal as refused:
         form.add_error("until", refused.message)
-        return _hit_page(request, found, until=form, status=422)
+        return _hit_page(request, reopened, until=form, status=422)
     messages.success(request, f"The HIT is on offer until {clock.in_words(until)}.")
     return redirect("operate_my_hit", hit_id)

@@ -52,8 +52,8 @@ def overview(request: SignedIn) -> HttpResponse:
 def first_steps(any_requester: bool, any_worker: bool) -> list[Step]:
     has_deposit = any_requester and LedgerEntry.objects.filter(kind=LedgerEntry.Kind.DEPOSIT).exists()
     has_key = any_requester and AccessKey.objects.exists()
-    one = Requester.objects.order_by("-pk").values_list("pk", flat=True).first()
-    requester = reverse("operate_requester", args=[one]) if one else ""
+    newest_pk = Requester.objects.order_by("-pk").values_list("pk", flat=True).first()
+    requester = reverse("operate_requester", args=[newest_pk]) if newest_pk else ""
     new = reverse("operate_new_requester")
     steps = [
         Step("Create a requester, who posts tasks and pays for them", new, any_requester),
@@ -74,6 +74,6 @@ def first_steps(any_requester: bool, any_worker: bool) -> list[Step]:
 def log(request: SignedIn) -> HttpResponse:
     """Who did what, newest first; filtered by requester, kind, days and words."""
     form = LogFilter(request.GET)
-    found = queries.log(**form.cleaned_data) if form.is_valid() else queries.log()
-    context = {"page": page_of(found, request), "filter": form, "filters": filters_of(request), "section": "log"}
+    rows = queries.log(**form.cleaned_data) if form.is_valid() else queries.log()
+    context = {"page": page_of(rows, request), "filter": form, "filters": filters_of(request), "section": "log"}
     return show(request, "log.html", context, status=422 if form.errors else 200)

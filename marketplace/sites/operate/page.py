@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 
 from marketplace.access import is_operator, requester_of, require_operator, require_requester
 from marketplace.models import Requester
-from marketplace.services.messages import unread_replies
+from marketplace.services.messages.worker_messages import unread_replies
 from marketplace.sites.operate.csv_file import csv_lines
 
 P = ParamSpec("P")
@@ -106,22 +106,27 @@ def ask(
     form: Form | None = None,
     role: str = "operator",
     danger: bool = True,
-    kept: Sequence[tuple[str, str]] = (),
+    hidden_fields: Sequence[tuple[str, str]] = (),
     status: int = 200,
 ) -> HttpResponse:
     """A page that asks before an action that cannot be undone. It sends the same form again, with ``confirmed``.
 
     The fields in ``kept`` replace sent fields with the same name.
     """
-    own = {"csrfmiddlewaretoken", "confirmed", *(form.fields if form else ()), *(name for name, _ in kept)}
-    sent = [(name, value) for name, values in request.POST.lists() for value in values if name not in own]
+    own_names = {
+        "csrfmiddlewaretoken",
+        "confirmed",
+        *(form.fields if form else ()),
+        *(name for name, _ in hidden_fields),
+    }
+    sent_fields = [(name, value) for name, values in request.POST.lists() for value in values if name not in own_names]
     context = {
         "heading": heading,
         "text": text,
         "lines": lines,
         "button": button,
         "back": back,
-        "kept": [*sent, *kept],
+        "kept": [*sent_fields, *hidden_fields],
         "form": form,
         "danger": danger,
         "section": section,

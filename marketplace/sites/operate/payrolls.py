@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from marketplace import clock
 from marketplace.models import Payout, Payroll, PayrollRow
 from marketplace.money import ZERO, usd
-from marketplace.services import payroll as service
+from marketplace.services.money import payroll as service
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.forms import PaidForm, PayrollForm, ReturnedForm
@@ -61,32 +61,33 @@ def make(request: SignedIn) -> HttpResponseBase:
     if form.is_valid():
         until = midnight(form.cleaned_data["until"] + timedelta(days=1)) - timedelta(microseconds=1)
         try:
-            made = service.make_payroll(until=until, actor=request.user.get_username())
+            payroll = service.make_payroll(until=until, actor=request.user.get_username())
         except Refusal as refused:
             form.add_error("until", refused.message)
         else:
             messages.success(
-                request, f"Payroll {made.number} was created. Save its file, pay the workers, then mark them as paid."
+                request,
+                f"Payroll {payroll.number} was created. Save its file, pay the workers, then mark them as paid.",
             )
-            return redirect("operate_payroll", made.number)
+            return redirect("operate_payroll", payroll.number)
     return _payrolls_page(request, form, status=422)
 
 
 @for_operators
 def payroll(request: SignedIn, number: int) -> HttpResponse:
-    return _payroll_page(request, _found(number), PaidForm())
+    return _payroll_page(request, _payroll_or_404(number), PaidForm())
 
 
-def _found(number: int) -> Payroll:
+def _payroll_or_404(number: int) -> Payroll:
     return get_object_or_404(queries.payrolls(), number=number)
 
 
-def _payroll_page(request: SignedIn, found: Payroll, form: PaidForm, status: int = 200) -> HttpResponse:
+def _payroll_page(request: SignedIn, payroll: Payroll, form: PaidForm, status: int = 200) -> HttpResponse:
     context = {
-        "payroll": found,
-        "page": page_of(queries.rows_of(found), request),
+        "payroll": payroll,
+        "page": page_of(queries.rows_of(payroll), request),
         "form": form,
-        "n_open": found.n - found.n_paid,  # type: ignore[attr-defined]  # the query adds both
+        "n_open": payroll.n - payroll.n_paid,  # type: ignore[attr-defined]  # the query adds both
         "all_ticked": "all" in request.POST,
         "ticked": set(request.POST.getlist("row")),
         "section": "payrolls",
@@ -98,25 +99,25 @@ def _payroll_page(request: SignedIn, found: Payroll, form: PaidForm, status: int
 @require_POST
 def pay(request: SignedIn, number: int) -> HttpResponseBase:
     """Mark the selected rows, or all open ones, as paid. It asks first."""
-    found = _found(number)
+    payroll = _payroll_or_404(number)
     form = PaidForm(request.POST)
     rows = None if "all" in request.POST else [int(pk) for pk in request.POST.getlist("row") if _is_key(pk)]
     if rows == []:
         form.add_error(None, "Select the workers you have paid, or all.")
     if not form.is_valid():
-        return _payroll_page(request, found, form, status=422)
+        return _payroll_page(request, payroll, form, status=422)
     reference = form.cleaned_data["reference"]
     if not confirmed(request):
-        return _ask_whether_paid(request, found, rows, reference)
+        return _ask_whether_paid(request, payroll, rows, reference)
     try:
-        done = service.mark_paid(payroll=found, rows=rows, reference=reference, actor=request.user.get_username())
+        marked = service.mark_paid(payroll=payroll, rows=rows, reference=reference, actor=request.user.get_username())
     except Refusal as refused:
         form.add_error(None, refused.message)
-        return _payroll_page(request, found, form, status=422)
-    if done.n:
-        messages.success(request, f"{usd(done.total)} marked as paid to {_workers(done.n)}.")
-    if done.n_before or not done.n:
-        messages.warning(request, f"{done.n_before or 'All'} had already been marked as paid and did not change.")
+        return _payroll_page(request, payroll, form, status=422)
+    if marked.n:
+        messages.success(request, f"{usd(marked.total)} marked as paid to {_workers(marked.n)}.")
+    if marked.n_before or not marked.n:
+        messages.warning(request, f"{marked.n_before or 'All'} had already been marked as paid and did not change.")
     return redirect("operate_payroll", number)
 
 
@@ -128,8 +129,8 @@ def _workers(n: int) -> str:
     return f"{n} worker{'s' if n != 1 else ''}"
 
 
-def _ask_whether_paid(request: SignedIn, found: Payroll, rows: list[int] | None, reference: str) -> HttpResponse:
-    chosen = queries.rows_of(found).filter(payout=None)
+def _ask_whether_paid(request: SignedIn, payroll: Payroll, rows: list[int] | None, reference: str) -> HttpResponse:
+    chosen = queries.rows_of(payroll).filter(payout=None)
     unpaid = list(chosen if rows is None else chosen.filter(pk__in=rows))
     total = sum((row.amount for row in unpaid), ZERO)
     lines = [f"{row.worker.worker_id}  {row.name}  {usd(row.amount)}" for row in unpaid[:MOST_NAMED]]
@@ -141,7 +142,7 @@ def _ask_whether_paid(request: SignedIn, found: Payroll, rows: list[int] | None,
         text=f"Reference: {reference}. You cannot undo this. If a payment comes back later, you can record that.",
         lines=lines,
         button="Mark as paid",
-        back=reverse("operate_payroll", args=[found.number]),
+        back=reverse("operate_payroll", args=[payroll.number]),
         section="payrolls",
     )
 
@@ -184,14 +185,14 @@ def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase
 @for_operators
 def payroll_csv(request: SignedIn, number: int) -> HttpResponseBase:
     """The payroll as it was created: the same bytes every time."""
-    found = get_object_or_404(Payroll, number=number)
-    return csv_response(f"payroll-{number}.csv", COLUMNS, map(_row, queries.rows_of(found).iterator(chunk_size=2000)))
+    payroll = get_object_or_404(Payroll, number=number)
+    return csv_response(f"payroll-{number}.csv", COLUMNS, map(_row, queries.rows_of(payroll).iterator(chunk_size=2000)))
 
 
 def _row(row: PayrollRow) -> tuple[object, ...]:
-    made = row.payroll
+    payroll = row.payroll
     return (
-        *(made.number, made.since, made.until),
+        *(payroll.number, payroll.since, payroll.until),
         *(row.worker.worker_id, row.name, row.email, row.payment_address, row.country),
         *(row.rewards, row.bonuses, row.returned, row.amount, "USD", row.earned_since, row.earned_until),
         *(row.paid_before, row.open_before),
@@ -201,14 +202,14 @@ def _row(row: PayrollRow) -> tuple[object, ...]:
 @for_operators
 def payments_csv(request: SignedIn, number: int) -> HttpResponseBase:
     """What has happened to each row of the payroll so far."""
-    found = get_object_or_404(Payroll, number=number)
+    payroll = get_object_or_404(Payroll, number=number)
     name = f"payroll-{number}-payments-{clock.now():%Y-%m-%d}.csv"
-    return csv_response(name, PAYMENT_COLUMNS, map(_payment, queries.rows_of(found).iterator(chunk_size=2000)))
+    return csv_response(name, PAYMENT_COLUMNS, map(_payment, queries.rows_of(payroll).iterator(chunk_size=2000)))
 
 
 def _payment(row: PayrollRow) -> tuple[object, ...]:
     payout = getattr(row, "payout", None)
-    about: tuple[str, datetime | None, str] = ("", None, "")
+    payment: tuple[str, datetime | None, str] = ("", None, "")
     if payout is not None:
-        about = (payout.reference, payout.created_at, payout.paid_by)
-    return (row.payroll.number, row.worker.worker_id, row.name, row.amount, "USD", row.state, *about)
+        payment = (payout.reference, payout.created_at, payout.paid_by)
+    return (row.payroll.number, row.worker.worker_id, row.name, row.amount, "USD", row.state, *payment)

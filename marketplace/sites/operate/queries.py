@@ -39,8 +39,8 @@ def midnight(day: date) -> datetime:
 
 def _balance_of(**owner: Any) -> Coalesce:
     """The balance of one account of the outer row's owner, as a column."""
-    kept = LedgerAccount.objects.filter(**owner).values("balance")[:1]
-    return Coalesce(Subquery(kept, output_field=_MONEY), Value(ZERO), output_field=_MONEY)
+    balance = LedgerAccount.objects.filter(**owner).values("balance")[:1]
+    return Coalesce(Subquery(balance, output_field=_MONEY), Value(ZERO), output_field=_MONEY)
 
 
 def _count_of(rows: QuerySet[Any, Any], owner: str) -> Coalesce:
@@ -74,21 +74,23 @@ def requesters_without_money() -> QuerySet[Requester, Requester]:
 
 def workers(*, search: str = "", country: str = "", active: str = "") -> QuerySet[Worker, Worker]:
     """Workers with what they have done and earned, newest first."""
-    done = Assignment.objects
-    found = Worker.objects.select_related("user").annotate(
-        n_submitted=_count_of(done.filter(state__in=[State.SUBMITTED, State.APPROVED, State.REJECTED]), "worker"),
-        n_approved=_count_of(done.filter(state=State.APPROVED), "worker"),
-        n_rejected=_count_of(done.filter(state=State.REJECTED), "worker"),
+    assignments = Assignment.objects
+    selected = Worker.objects.select_related("user").annotate(
+        n_submitted=_count_of(
+            assignments.filter(state__in=[State.SUBMITTED, State.APPROVED, State.REJECTED]), "worker"
+        ),
+        n_approved=_count_of(assignments.filter(state=State.APPROVED), "worker"),
+        n_rejected=_count_of(assignments.filter(state=State.REJECTED), "worker"),
         owed=_balance_of(kind=Kind.WORKER, worker=OuterRef("pk")),
     )
     if search:
         by_user = Q(user__username__icontains=search) | Q(user__email__icontains=search)
-        found = found.filter(Q(worker_id__icontains=search) | Q(name__icontains=search) | by_user)
+        selected = selected.filter(Q(worker_id__icontains=search) | Q(name__icontains=search) | by_user)
     if country:
-        found = found.filter(country=country.upper())
+        selected = selected.filter(country=country.upper())
     if active:
-        found = found.filter(active=active == "yes")
-    return found.order_by("-joined_at", "-pk")
+        selected = selected.filter(active=active == "yes")
+    return selected.order_by("-joined_at", "-pk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +113,15 @@ def record_of(worker: Worker) -> Record:
     payouts = LedgerEntry.objects.filter(account__worker=worker, kind=LedgerEntry.Kind.PAYOUT)
     paid = -cents(payouts.aggregate(total=Sum("amount"))["total"] or 0)
     decided = counts[State.APPROVED] + counts[State.REJECTED]
-    left = counts[State.RETURNED] + counts[State.ABANDONED]
-    ended = left + decided + counts[State.SUBMITTED]
+    unfinished = counts[State.RETURNED] + counts[State.ABANDONED]
+    ended = unfinished + decided + counts[State.SUBMITTED]
     return Record(
         counts=counts,
         earned=owed + paid,
         owed=owed,
         paid_out=paid,
         approved_share=counts[State.APPROVED] / decided if decided else None,
-        returned_share=left / ended if ended else None,
+        returned_share=unfinished / ended if ended else None,
         last_submitted=Assignment.objects.filter(worker=worker).aggregate(last=Max("submitted_at"))["last"],
     )
 
@@ -132,15 +134,15 @@ def invitations() -> QuerySet[Invitation, Invitation]:
 
 
 def hits_of(requester: Requester) -> QuerySet[Hit, Hit]:
-    found = Hit.objects.filter(requester=requester).select_related("hit_type").defer("question")
-    return found.order_by("-created_at", "-pk")
+    hits = Hit.objects.filter(requester=requester).select_related("hit_type").defer("question")
+    return hits.order_by("-created_at", "-pk")
 
 
 def assignments_of(requester: Requester, *, state: str = "") -> QuerySet[Assignment, Assignment]:
-    found = Assignment.objects.filter(hit__requester=requester).select_related("hit__hit_type", "worker")
+    assignments = Assignment.objects.filter(hit__requester=requester).select_related("hit__hit_type", "worker")
     if state:
-        found = found.filter(state=state)
-    return with_objection(found).defer("answer", "hit__question").order_by("-accepted_at", "-pk")
+        assignments = assignments.filter(state=state)
+    return with_objection(assignments).defer("answer", "hit__question").order_by("-accepted_at", "-pk")
 
 
 def answers_of(assignment: Assignment) -> list[tuple[str, str]]:
@@ -168,25 +170,25 @@ def disputes(*, decided: bool = False) -> QuerySet[Assignment, Assignment]:
     """
     objected = DisputeStatement.objects.filter(party=Party.WORKER).values("assignment")
     final = DisputeStatement.objects.filter(party=Party.OPERATOR)
-    found = Assignment.objects.filter(pk__in=objected).select_related("hit__hit_type", "hit__requester", "worker")
-    found = found.defer("hit__question", "answer").annotate(objected_at=Min("statements__at"))
+    disputed = Assignment.objects.filter(pk__in=objected).select_related("hit__hit_type", "hit__requester", "worker")
+    disputed = disputed.defer("hit__question", "answer").annotate(objected_at=Min("statements__at"))
     if not decided:
-        waiting = found.filter(state=State.REJECTED).exclude(pk__in=final.values("assignment"))
+        waiting = disputed.filter(state=State.REJECTED).exclude(pk__in=final.values("assignment"))
         return waiting.order_by("objected_at", "pk")
     last = final.filter(assignment=OuterRef("pk"))
-    found = found.filter(pk__in=final.values("assignment")).annotate(
+    disputed = disputed.filter(pk__in=final.values("assignment")).annotate(
         decision=Subquery(last.values("decision")[:1]),
         decided_by=Subquery(last.values("actor")[:1]),
         decided_at=Subquery(last.values("at")[:1]),
         decided_why=Subquery(last.values("text")[:1]),
     )
-    return found.order_by(F("decided_at").desc(), "-pk")
+    return disputed.order_by(F("decided_at").desc(), "-pk")
 
 
 def with_objection(assignments: QuerySet[Assignment, Assignment]) -> QuerySet[Assignment, Assignment]:
     """The assignments, each with ``objection``: whether its worker objects and the operator has not decided."""
-    said = DisputeStatement.objects.filter(assignment=OuterRef("pk"))
-    waiting = Exists(said) & ~Exists(said.filter(party=Party.OPERATOR))
+    statements = DisputeStatement.objects.filter(assignment=OuterRef("pk"))
+    waiting = Exists(statements) & ~Exists(statements.filter(party=Party.OPERATOR))
     return assignments.annotate(objection=waiting)
 
 
@@ -197,18 +199,19 @@ def log(
     *, q: str = "", requester: str = "", kind: str = "", since: date | None = None, until: date | None = None
 ) -> QuerySet[AuditRow, AuditRow]:
     """Rows of the log, newest first. ``q`` is part of actor, action or ``about``, or a worker's or access key's ID."""
-    found = AuditRow.objects.select_related("requester", "worker")
+    rows = AuditRow.objects.select_related("requester", "worker")
     if requester:
-        found = found.filter(requester__in=Requester.objects.filter(name__icontains=requester).values("pk"))
+        rows = rows.filter(requester__in=Requester.objects.filter(name__icontains=requester).values("pk"))
     if kind:
-        found = found.filter(kind=kind)
+        rows = rows.filter(kind=kind)
     if since:
-        found = found.filter(at__gte=midnight(since))
+        rows = rows.filter(at__gte=midnight(since))
     if until:
-        found = found.filter(at__lt=midnight(until + timedelta(days=1)))
+        rows = rows.filter(at__lt=midnight(until + timedelta(days=1)))
     if q:
-        found = found.filter(_about_id(q) if _ID.fullmatch(q) else _with_words(q))
-    return found.order_by("-pk")
+        with_words = Q(actor__icontains=q) | Q(action__icontains=q) | Q(about__icontains=q)
+        rows = rows.filter(_about_id(q) if _ID.fullmatch(q) else with_words)
+    return rows.order_by("-pk")
 
 
 #: IDs of HITs, assignments, workers and keys use an index. A search for words must read every row.
@@ -216,13 +219,9 @@ _ID = re.compile(r"[A-Z0-9]{10,}", re.ASCII)
 
 
 def _about_id(identifier: str) -> Q:
-    found = Q(about=identifier)
+    condition = Q(about=identifier)
     # Look the worker up first: PostgreSQL reads the whole log for an OR with a subquery.
     worker = Worker.objects.filter(worker_id=identifier).values_list("pk", flat=True).first()
     if worker is not None:
-        found |= Q(worker=worker)
-    return found | Q(access_key=identifier) if identifier.startswith("AKIA") else found
-
-
-def _with_words(words: str) -> Q:
-    return Q(actor__icontains=words) | Q(action__icontains=words) | Q(about__icontains=words)
+        condition |= Q(worker=worker)
+    return condition | Q(access_key=identifier) if identifier.startswith("AKIA") else condition

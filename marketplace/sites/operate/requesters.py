@@ -14,7 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from marketplace.models import AccessKey, Requester
 from marketplace.money import usd
-from marketplace.services import accounts, payments
+from marketplace.services.accounts import requester_accounts
+from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import AttachUserForm, DepositForm, RequesterForm, WithdrawalForm
@@ -32,13 +33,13 @@ def new(request: SignedIn) -> HttpResponse:
     form = RequesterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = _create(form.cleaned_data, actor=request.user.get_username())
+            created = _create(form.cleaned_data, actor=request.user.get_username())
         except Refusal as refused:
             form.add_error("name", refused.message)
         else:
             steps = "an access key" if form.cleaned_data["balance"] else "a deposit and an access key"
-            messages.success(request, f"{made.name} was created. Next: {steps}.")
-            return redirect("operate_requester", made.pk)
+            messages.success(request, f"{created.name} was created. Next: {steps}.")
+            return redirect("operate_requester", created.pk)
     context = {"form": form, "section": "requesters"}
     return show(request, "requester_new.html", context, status=422 if form.errors else 200)
 
@@ -48,12 +49,12 @@ def _create(data: dict[str, Any], *, actor: str) -> Requester:
     user = None
     if data["username"]:
         user = User.objects.create_user(data["username"], email=data["email"], password=data["password"])
-    made = accounts.create_requester(
+    requester = requester_accounts.create_requester(
         name=data["name"], email=data["email"], user=user, user_made_here=user is not None, actor=actor
     )
     if data["balance"]:
-        payments.deposit(requester=made, amount=data["balance"], actor=actor, about="First deposit")
-    return made
+        payments.deposit(requester=requester, amount=data["balance"], actor=actor, about="First deposit")
+    return requester
 
 
 @for_operators
@@ -69,7 +70,7 @@ def requester_page(
     deposit: DepositForm | None = None,
     withdrawal: WithdrawalForm | None = None,
     attach: AttachUserForm | None = None,
-    made: accounts.NewKey | None = None,
+    new_key: requester_accounts.NewKey | None = None,
     link: str = "",
     status: int = 200,
 ) -> HttpResponse:
@@ -80,7 +81,7 @@ def requester_page(
         "deposit": deposit or DepositForm(),
         "withdrawal": withdrawal or WithdrawalForm(auto_id="back_%s"),
         "attach": attach or AttachUserForm(),
-        "made": made,
+        "made": new_key,
         "link": link,
         "keys": shown.access_keys.order_by("revoked_at", "-created_at")[:PER_PAGE],
         "states": queries.state_counts(shown),
@@ -93,15 +94,15 @@ def requester_page(
 @for_operators
 @require_POST
 def deposit(request: SignedIn, pk: int) -> HttpResponseBase:
-    found = get_object_or_404(Requester, pk=pk)
+    payee = get_object_or_404(Requester, pk=pk)
     form = DepositForm(request.POST)
     if form.is_valid():
         try:
-            payments.deposit(requester=found, actor=request.user.get_username(), **_booking(form))
+            payments.deposit(requester=payee, actor=request.user.get_username(), **_booking(form))
         except Refusal as refused:
             form.add_error(None, refused.message)
         else:
-            messages.success(request, f"{usd(form.cleaned_data['amount'])} added to the balance of {found.name}.")
+            messages.success(request, f"{usd(form.cleaned_data['amount'])} added to the balance of {payee.name}.")
             return redirect("operate_requester", pk)
     return requester_page(request, pk, deposit=form, status=422)
 
@@ -110,16 +111,16 @@ def deposit(request: SignedIn, pk: int) -> HttpResponseBase:
 @require_POST
 def withdraw(request: SignedIn, pk: int) -> HttpResponseBase:
     """Pay money back to the requester, or correct a deposit."""
-    found = get_object_or_404(Requester, pk=pk)
+    payee = get_object_or_404(Requester, pk=pk)
     form = WithdrawalForm(request.POST, auto_id="back_%s")
     if form.is_valid():
         try:
-            payments.withdraw(requester=found, actor=request.user.get_username(), **_booking(form))
+            payments.withdraw(requester=payee, actor=request.user.get_username(), **_booking(form))
         except Refusal as refused:
             form.add_error(None, refused.message)
         else:
             amount = form.cleaned_data["amount"]
-            messages.success(request, f"{usd(amount)} taken from the balance of {found.name}.")
+            messages.success(request, f"{usd(amount)} taken from the balance of {payee.name}.")
             return redirect("operate_requester", pk)
     return requester_page(request, pk, withdrawal=form, status=422)
 
@@ -133,21 +134,21 @@ def _booking(form: DepositForm | WithdrawalForm) -> dict[str, Any]:
 @require_POST
 def set_active(request: SignedIn, pk: int) -> HttpResponseBase:
     """``active=1`` reactivates the requester; anything else deactivates them. They keep their HITs and money."""
-    found = get_object_or_404(Requester, pk=pk)
+    requester = get_object_or_404(Requester, pk=pk)
     active = request.POST.get("active") == "1"
     if not active and not confirmed(request):
         return ask(
             request,
-            heading=f"Deactivate {found.name}?",
+            heading=f"Deactivate {requester.name}?",
             text="Its keys and its user stop working, and its HITs are no longer offered. "
             "Money and work are kept, and you can activate it again.",
             button="Deactivate",
             back=reverse("operate_requester", args=[pk]),
             section="requesters",
         )
-    accounts.set_requester_active(requester=found, active=active, actor=request.user.get_username())
-    said = "is active again" if active else "is deactivated. Its keys and its user no longer work"
-    messages.success(request, f"{found.name} {said}.")
+    requester_accounts.set_requester_active(requester=requester, active=active, actor=request.user.get_username())
+    outcome = "is active again" if active else "is deactivated. Its keys and its user no longer work"
+    messages.success(request, f"{requester.name} {outcome}.")
     return redirect("operate_requester", pk)
 
 
@@ -155,9 +156,9 @@ def set_active(request: SignedIn, pk: int) -> HttpResponseBase:
 @require_POST
 def make_key(request: SignedIn, pk: int) -> HttpResponseBase:
     """The response is the only page that ever shows the secret, so it is not a redirect."""
-    found = get_object_or_404(Requester, pk=pk)
-    made = accounts.create_access_key(requester=found, actor=request.user.get_username())
-    return requester_page(request, pk, made=made)
+    requester = get_object_or_404(Requester, pk=pk)
+    new_key = requester_accounts.create_access_key(requester=requester, actor=request.user.get_username())
+    return requester_page(request, pk, new_key=new_key)
 
 
 @for_operators
@@ -167,7 +168,7 @@ def revoke_key(request: SignedIn, pk: int, key_pk: int) -> HttpResponseBase:
     if not confirmed(request):
         back = reverse("operate_requester", args=[pk])
         return ask_to_revoke(request, key, back=back, section="requesters", role="operator")
-    accounts.revoke_access_key(key=key, actor=request.user.get_username())
+    requester_accounts.revoke_access_key(key=key, actor=request.user.get_username())
     messages.success(request, f"Access key {key.access_key_id} is revoked.")
     return redirect("operate_requester", pk)
 

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from marketplace import clock, links
 from marketplace.models import Worker
-from marketplace.services import accounts
+from marketplace.services.accounts import worker_accounts
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import InvitationForm, WorkerFilter, WorkerForm
 from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_operators, page_of, show
@@ -25,10 +25,10 @@ logger = logging.getLogger(__name__)
 def workers(request: SignedIn) -> HttpResponse:
     form = WorkerFilter(request.GET)
     chosen = form.cleaned_data if form.is_valid() else {}
-    found = queries.workers(
+    selected = queries.workers(
         search=chosen.get("q", ""), country=chosen.get("country", ""), active=chosen.get("active", "")
     )
-    context = {"page": page_of(found, request), "filter": form, "filters": filters_of(request), "section": "workers"}
+    context = {"page": page_of(selected, request), "filter": form, "filters": filters_of(request), "section": "workers"}
     return show(request, "workers.html", context)
 
 
@@ -36,18 +36,18 @@ def workers(request: SignedIn) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
     """A worker's record, and a form with their details."""
-    found = get_object_or_404(Worker.objects.select_related("user", "invitation"), worker_id=worker_id)
-    known = {name: getattr(found, name) for name in WorkerForm.base_fields}
-    form = WorkerForm(request.POST or None, initial=known)
+    shown = get_object_or_404(Worker.objects.select_related("user", "invitation"), worker_id=worker_id)
+    details_now = {name: getattr(shown, name) for name in WorkerForm.base_fields}
+    form = WorkerForm(request.POST or None, initial=details_now)
     if request.method == "POST" and form.is_valid():
         details = form.cleaned_data | {"country": form.cleaned_data["country"].upper()}
-        changed = accounts.change_worker(worker=found, actor=request.user.get_username(), **details)
+        changed = worker_accounts.change_worker(worker=shown, actor=request.user.get_username(), **details)
         messages.success(request, "Saved." if changed else "Nothing changed.")
         return redirect("operate_worker", worker_id)
     context = {
-        "worker": found,
-        "record": queries.record_of(found),
-        "rows": money_queries.payroll_rows_of(found)[:12],
+        "worker": shown,
+        "record": queries.record_of(shown),
+        "rows": money_queries.payroll_rows_of(shown)[:12],
         "form": form,
         "section": "workers",
     }
@@ -57,7 +57,7 @@ def worker(request: SignedIn, worker_id: str) -> HttpResponseBase:
 @for_operators
 @require_POST
 def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
-    found = get_object_or_404(Worker, worker_id=worker_id)
+    worker = get_object_or_404(Worker, worker_id=worker_id)
     active = request.POST.get("active") == "1"
     if not active and not confirmed(request):
         return ask(
@@ -69,9 +69,9 @@ def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
             back=reverse("operate_worker", args=[worker_id]),
             section="workers",
         )
-    accounts.set_worker_active(worker=found, active=active, actor=request.user.get_username())
-    said = "is active again" if active else "is deactivated. What they have earned is still owed"
-    messages.success(request, f"{found.worker_id} {said}.")
+    worker_accounts.set_worker_active(worker=worker, active=active, actor=request.user.get_username())
+    outcome = "is active again" if active else "is deactivated. What they have earned is still owed"
+    messages.success(request, f"{worker.worker_id} {outcome}.")
     return redirect("operate_worker", worker_id)
 
 
@@ -79,18 +79,18 @@ def set_active(request: SignedIn, worker_id: str) -> HttpResponseBase:
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitations(request: SignedIn) -> HttpResponse:
     """New links are shown once, in the response to the form: only their hashes are stored."""
-    made: list[str] = []
+    new_links: list[str] = []
     form = InvitationForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            made = make_links(**form.cleaned_data, actor=request.user.get_username(), request=request)
+            new_links = make_links(**form.cleaned_data, actor=request.user.get_username(), request=request)
         except CouldNotSend as failed:
-            made = [failed.link]
+            new_links = [failed.link]
             messages.warning(request, f"{failed} Pass the link on yourself.")
         form = InvitationForm()
     context = {
         "form": form,
-        "links": made,
+        "links": new_links,
         "page": page_of(queries.invitations(), request),
         "now": clock.now(),
         "section": "invitations",
@@ -112,11 +112,15 @@ class CouldNotSend(Exception):
 
 def make_links(*, email: str, count: int, days: int, actor: str, request: HttpRequest | None = None) -> list[str]:
     """New links for this many workers. With an e-mail address, the link is also sent there. Raises CouldNotSend."""
-    tokens = [accounts.invite(email=email, days=days, actor=actor).token for _ in range(count)]
-    made = [links.absolute(reverse(INVITATION_PAGE, args=[token]), request) for token in tokens]
+    tokens = [worker_accounts.invite(email=email, days=days, actor=actor).token for _ in range(count)]
+    new_links = [links.absolute(reverse(INVITATION_PAGE, args=[token]), request) for token in tokens]
     if email:
-        send("Your invitation", _letter(made[0], days), email, made[0])
-    return made
+        letter = (
+            "Hello,\n\nYou are invited to work on paid tasks. Create your account with this link:\n\n"
+            f"{new_links[0]}\n\nIt is only for you. It works once, within {days} day{'s' if days != 1 else ''}.\n"
+        )
+        send("Your invitation", letter, email, new_links[0])
+    return new_links
 
 
 def send(subject: str, letter: str, email: str, link: str) -> None:
@@ -126,10 +130,3 @@ def send(subject: str, letter: str, email: str, link: str) -> None:
     except OSError as error:
         logger.exception("A link could not be sent")
         raise CouldNotSend(email, link) from error
-
-
-def _letter(link: str, days: int) -> str:
-    return (
-        "Hello,\n\nYou are invited to work on paid tasks. Create your account with this link:\n\n"
-        f"{link}\n\nIt is only for you. It works once, within {days} day{'s' if days != 1 else ''}.\n"
-    )

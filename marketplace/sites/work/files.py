@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from marketplace.models import Assignment
 from marketplace.questions import Form
-from marketplace.services import files
+from marketplace.services.hits import uploaded_files
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work.form_page import Files
 
@@ -17,24 +17,24 @@ def chosen_files(assignment: Assignment | None, form: Form) -> Files:
     """The files that the worker has chosen so far; none in a preview."""
     if not form.takes_files:
         return Files()
-    return Files(kept=files.kept(assignment) if assignment else {}, most_bytes=files.largest(form))
+    return Files(kept=uploaded_files.kept(assignment) if assignment else {}, most_bytes=uploaded_files.largest(form))
 
 
 def take_files(request: HttpRequest, assignment: Assignment, form: Form) -> Files:
     """Save each file that was sent separately, so an error in another answer does not lose it."""
     if not form.takes_files:
         return Files()
-    most, problems = files.largest(form), {}
+    most, problems = uploaded_files.largest(form), {}
     for number, question in enumerate(form.questions, start=1):
         upload = request.FILES.get(f"q{number}") if question.kind == "file" else None
         try:
             if upload is not None:
-                files.keep(assignment=assignment, question=question, upload=upload, most=most)
+                uploaded_files.keep(assignment=assignment, question=question, upload=upload, most=most)
             elif question.kind == "file" and f"q{number}-remove" in request.POST:
-                files.drop(assignment=assignment, question_identifier=question.identifier)
+                uploaded_files.drop(assignment=assignment, question_identifier=question.identifier)
         except Refusal as refused:
             problems[question.identifier] = refused.message
-    return Files(kept=files.kept(assignment), problems=problems, most_bytes=most)
+    return Files(kept=uploaded_files.kept(assignment), problems=problems, most_bytes=most)
 
 
 @require_safe
@@ -43,11 +43,11 @@ def download(request: HttpRequest, token: str) -> HttpResponseBase:
 
     It comes from a stranger, so browsers can only save it. They must never show it or run it as part of this site.
     """
-    file = files.file_of_token(token)
-    content = files.open_content(file) if file else None
+    file = uploaded_files.file_of_token(token)
+    content = uploaded_files.open_content(file) if file else None
     if file is None or content is None:
         raise Http404("There is no file at this address.")
-    name = files.name_to_save(file)
+    name = uploaded_files.name_to_save(file)
     response = FileResponse(content, as_attachment=True, filename=name, content_type="application/octet-stream")
     response["Content-Length"] = str(file.size)
     response["X-Content-Type-Options"] = "nosniff"

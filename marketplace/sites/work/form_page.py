@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,11 +10,13 @@ from dataclasses import dataclass, field
 from django.http import QueryDict
 
 from marketplace.questions import Block, Form, FormQuestion, Given, Option, TextRule, Upload, check_answers
-from marketplace.services.files import in_words
-from marketplace.sites.work.framing import origin
+from marketplace.services.hits.uploaded_files import in_words
+from marketplace.sites.work.frames import origin
 
 MOST_CHOICES_IN_VIEW = 12
 NAME_LENGTH = 90
+#: AWS's message when a requester sets no errorText.
+INVALID = "Invalid input supplied."
 _MARKUP = re.compile(r"<[^>]*>")
 _SOURCE = re.compile(r"""\bsrc=["']([^"']+)["']""")
 
@@ -22,6 +25,32 @@ _SOURCE = re.compile(r"""\bsrc=["']([^"']+)["']""")
 class Choice:
     option: Option
     chosen: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """The expressions that a typed answer must match, for the browser.
+
+    ``as_json``: a list of [expression, flags, message], which a script checks. ``pattern`` is for browsers without the
+    script, with its ``message``. It is empty where an HTML pattern cannot say the same: for several expressions, and
+    for flags.
+    """
+
+    as_json: str
+    pattern: str = ""
+    message: str = ""
+
+
+def formats_of(rule: TextRule) -> Formats | None:
+    if not rule.patterns:
+        return None
+    checks = [(pattern.regex, pattern.flags, pattern.error or INVALID) for pattern in rule.patterns]
+    as_json = json.dumps(checks, ensure_ascii=False)
+    (regex, flags, message), *others = checks
+    if flags or others:
+        return Formats(as_json)
+    # An HTML pattern must match the whole answer, and AnswerFormatRegex any part of it.
+    return Formats(as_json, rf"[\s\S]*(?:{regex})[\s\S]*", message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +74,8 @@ class Field:
     @property
     def name(self) -> str:
         """A short name for labels and lists of errors."""
-        said = " ".join(plain(block) for block in self.question.blocks).strip()
-        name = self.question.name or said or f"Question {self.number}"
+        question_text = " ".join(plain(block) for block in self.question.blocks).strip()
+        name = self.question.name or question_text or f"Question {self.number}"
         return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
 
     @property
@@ -90,7 +119,7 @@ class Field:
     def described_by(self) -> str:
         """The IDs of the texts that describe this question, for screen readers."""
         parts = {"text": self.question.blocks, "rule": self.told, "kept": self.upload, "error": self.error}
-        return " ".join(f"{self.html_id}-{name}" for name, there in parts.items() if there)
+        return " ".join(f"{self.html_id}-{name}" for name, shown in parts.items() if shown)
 
     @property
     def keyboard(self) -> str:
@@ -109,8 +138,16 @@ class Field:
         return _text_rule(self.question.rule) if self.question.kind == "text" else ""
 
     @property
+    def formats(self) -> Formats | None:
+        return formats_of(self.question.rule)
+
+    @property
     def other_rule(self) -> str:
         return _text_rule(self.question.other) if self.question.other else ""
+
+    @property
+    def other_formats(self) -> Formats | None:
+        return formats_of(self.question.other) if self.question.other else None
 
 
 def _bounds(least: int | None, most: int | None) -> str:
@@ -121,14 +158,14 @@ def _bounds(least: int | None, most: int | None) -> str:
 
 def _text_rule(rule: TextRule) -> str:
     """The rule in words. A number's limits can be zero or negative. A minimum length of zero is not worth showing."""
-    said = []
+    sentences = []
     if rule.numeric:
         limits = [] if rule.least is None else [f"at least {rule.least}"]
         limits += [] if rule.most is None else [f"at most {rule.most}"]
-        said.append(", ".join(["A number", *([" and ".join(limits)] if limits else [])]) + ".")
+        sentences.append(", ".join(["A number", *([" and ".join(limits)] if limits else [])]) + ".")
     if lengths := _bounds(rule.shortest, rule.longest):
-        said.append(f"Write {lengths} characters.")
-    return " ".join(said)
+        sentences.append(f"Write {lengths} characters.")
+    return " ".join(sentences)
 
 
 def _file_rule(question: FormQuestion, most: int | None) -> str:
@@ -177,23 +214,23 @@ def _default(question: FormQuestion) -> Given:
     return Given((question.rule.default,) if question.rule.default else (), other)
 
 
-def answered(form: Form, sent: QueryDict, files: Files | None = None) -> tuple[FormPage, dict[str, Given]]:
+def answered(form: Form, fields: QueryDict, files: Files | None = None) -> tuple[FormPage, dict[str, Given]]:
     """The form with the sent answers and their errors, and the answers by question."""
     files = files or Files()
     answers = {
-        question.identifier: _given(question, number, sent, files)
+        question.identifier: _answer_sent(question, number, fields, files)
         for number, question in enumerate(form.questions, start=1)
     }
-    given = {name: answer for name, answer in answers.items() if answer.values or answer.other or answer.upload}
-    problems = {**check_answers(form, given), **files.problems}
-    return _page(form, answers, problems, files), given
+    answered_only = {name: answer for name, answer in answers.items() if answer.values or answer.other or answer.upload}
+    problems = {**check_answers(form, answered_only), **files.problems}
+    return _page(form, answers, problems, files), answered_only
 
 
-def _given(question: FormQuestion, number: int, sent: QueryDict, files: Files) -> Given:
+def _answer_sent(question: FormQuestion, number: int, fields: QueryDict, files: Files) -> Given:
     if question.kind == "file":
         return Given(upload=files.kept.get(question.identifier))
-    values = [value.replace("\r\n", "\n") for value in sent.getlist(f"q{number}")]
-    other = sent.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
+    values = [value.replace("\r\n", "\n") for value in fields.getlist(f"q{number}")]
+    other = fields.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
     return Given(tuple(value for value in values if value), other)
 
 
@@ -202,9 +239,9 @@ def _page(form: Form, filled: Mapping[str, Given], problems: Mapping[str, str], 
     for part in form.parts:
         if isinstance(part, FormQuestion):
             number += 1
-            given = filled.get(part.identifier, Given())
+            answer = filled.get(part.identifier, Given())
             most = min(part.most, files.most_bytes) if part.kind == "file" and part.most and files.most_bytes else None
-            parts.append(Part(field=Field(number, part, given, problems.get(part.identifier, ""), most)))
+            parts.append(Part(field=Field(number, part, answer, problems.get(part.identifier, ""), most)))
         else:
             parts.append(Part(blocks=part))
     return FormPage(parts, form.takes_files)
@@ -218,8 +255,8 @@ def plain(block: Block) -> str:
 
 def media_origins(form: Form) -> list[str]:
     """The origins of the form's pictures and sounds: its page can load from these and no others."""
-    found = {origin(url) for block in form.blocks for url in _sources(block)}
-    return sorted(found - {""})
+    origins = {origin(url) for block in form.blocks for url in _sources(block)}
+    return sorted(origins - {""})
 
 
 def _sources(block: Block) -> list[str]:

@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 
 from marketplace.access import worker_of
 from marketplace.models import HITType, Worker
-from marketplace.services.messages import unread
+from marketplace.services.messages.worker_messages import unread
 
 P = ParamSpec("P")
 M = TypeVar("M", bound=Model)

@@ -11,24 +11,24 @@ from django.http import Http404
 
 from marketplace import clock
 from marketplace.models import Assignment, Hit, HITType, Worker
-from marketplace.services.hits import not_returned, offered
-from marketplace.services.requirements import Standing
+from marketplace.services.hits.offers import not_returned, offered
+from marketplace.services.qualifications.requirements import Standing
 
 State = Assignment.State
 
 
 def their_assignments(worker: Worker) -> QuerySet[Assignment, Assignment]:
     """The worker's assignments, latest first."""
-    found = Assignment.objects.filter(worker=worker).select_related("worker", "hit__hit_type__requester")
-    return found.order_by("-accepted_at", "-pk")
+    assignments = Assignment.objects.filter(worker=worker).select_related("worker", "hit__hit_type__requester")
+    return assignments.order_by("-accepted_at", "-pk")
 
 
 def their_assignment(worker: Worker, assignment_id: str) -> Assignment:
     """The worker's assignment. Raises Http404 if it does not exist or is another worker's."""
-    found = their_assignments(worker).filter(assignment_id=assignment_id).first()
-    if found is None:
+    assignment = their_assignments(worker).filter(assignment_id=assignment_id).first()
+    if assignment is None:
         raise Http404("No such task.")
-    return found
+    return assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ def approval_rates(requesters: Iterable[int]) -> dict[int, ApprovalRate]:
         .values_list("hit__requester")
         .annotate(approved=Count("pk", filter=Q(state=State.APPROVED)), decided=Count("pk"))
     )
-    found = {key: ApprovalRate(approved, decided) for key, approved, decided in counts}
-    return {key: found.get(key, ApprovalRate()) for key in keys}
+    rates = {key: ApprovalRate(approved, decided) for key, approved, decided in counts}
+    return {key: rates.get(key, ApprovalRate()) for key in keys}
 
 
 def n_on_offer(worker: Worker, hit_type: HITType) -> int:
     """How many places of this group are left for the worker, whether they qualify or not."""
-    found = offered(worker=worker, now=clock.now()).filter(hit_type=hit_type)
-    return found.aggregate(n=Sum("n_available"))["n"] or 0
+    hits = offered(worker=worker, now=clock.now()).filter(hit_type=hit_type)
+    return hits.aggregate(n=Sum("n_available"))["n"] or 0
 
 
 def has_returned(worker: Worker, hit: Hit) -> bool:
@@ -88,7 +88,7 @@ def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> li
     """The requirements of a group in order, met or not."""
     requirements = list(requirements)
     standing.learn(requirements)
-    return [_reason(standing, each) for each in requirements]
+    return [_reason(standing, requirement) for requirement in requirements]
 
 
 def _reason(standing: Standing, requirement: Mapping[str, Any]) -> Reason:

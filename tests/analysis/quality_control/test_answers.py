@@ -6,7 +6,7 @@ import pytest
 
 from analysis.quality_control import answers
 from analysis.quality_control.rules import RULE
-from analysis.quality_control.work import Answered, Check, Chosen, Found, Work
+from analysis.quality_control.work import Answered, Check, Chosen, Finding, Work
 
 
 def rated(item: str, value: float, *, question: str = "liked", level: str = "ordinal") -> Answered:
@@ -17,7 +17,7 @@ def gold(right: str, *, role: str = "gold", tolerance: float = 0.0) -> Check:
     return Check(role, {"liked": right.split("|")}, tolerance)
 
 
-def figures(found: list[Found]) -> list[tuple[str, float, float]]:
+def figures(found: list[Finding]) -> list[tuple[str, float, float]]:
     return [(each.reason, each.value, each.threshold) for each in found]
 
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from annotation.models import Study
-from annotation.services.importing import import_items
-from annotation.services.planning import publish
-from annotation.services.studies import create_study
-from annotation.tables import read_table
+from annotation.studies.importing_items import import_items
+from annotation.studies.launching import publish
+from annotation.table_files import read_table
+from tests.factories import create_study
 
 TRAININGS = ("none", "instructions", "examples", "comparison")
 PROMPT = "Once upon a time"

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from annotation.task_types.base import Shown
-from annotation.task_types.comment_coding.config import CodingConfig
-from annotation.task_types.comment_coding.drawing import draw_comments
-from annotation.task_types.comment_coding.types import CommentCoding
+from annotation.task_types.comment_coding.comment_coding import CodingConfig, CommentCoding
+from annotation.task_types.comment_coding.comment_draw import draw_comments
 from annotation.task_types.items import ItemData, Json, SourceOutput
 from annotation.task_types.questions import ChoicesQuestion
 from annotation.task_types.simulation import SimulatedWorker

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from annotation.task_types.base import Answers, Shown
-from annotation.task_types.con_test.types import ConTest
+from annotation.task_types.con_test.con_test import ConTest
 from annotation.task_types.items import Json, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile

@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from analysis.report import report_numbers
-from annotation.frames import study_data
 from annotation.models import Offer, Step
+from annotation.results.frames import study_data
 from annotation.task_types.base import Shown
-from annotation.task_types.cyoa.story import as_paragraphs, turns_before
-from annotation.task_types.cyoa.types import Cyoa
+from annotation.task_types.cyoa.cyoa import Cyoa, as_paragraphs
 from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES
@@ -102,7 +101,7 @@ def test_one_suggester_behind_two_sides_is_asked_twice_with_the_same_story() -> 
 
 
 def test_a_hit_can_contain_several_stories() -> None:
-    task = get_type("cyoa")
+    task = Cyoa()
     config = walking.initial_config(task) | {"rounds": 1}
     items = [ItemData(name, {"prompt": name}, rows=(at,)) for at, name in enumerate(("first", "second"))]
     order = walking.stored(task.arrange(items, config, slot=0, rng=Random(1)))
@@ -112,10 +111,10 @@ def test_a_hit_can_contain_several_stories() -> None:
 
     assert [page.name for page in pages] == ["turn-1-1", "turn-1-2", "final-1", "turn-2-1", "turn-2-2", "final-2"]
     assert {ask.story for ask in pages[4].asks} == {"1"}
-    assert turns_before(shown, answers[:3]) == []
+    assert task.story(shown, answers[:3], 1) == []
     stories = [output for output in task.outputs(shown, pages, answers) if output.kind == "text"]
     assert [output.context for output in stories] == [items[at].external_id for at in order["items"]]
-    assert stories[1].texts == [" ".join(as_paragraphs(turns_before(shown, answers[:5])))]
+    assert stories[1].texts == [" ".join(as_paragraphs(task.story(shown, answers[:5], 1)))]
 
 
 @pytest.mark.parametrize("profile", PROFILES)

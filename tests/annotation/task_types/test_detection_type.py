@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from annotation.task_types.base import ArmPlan, Design, Shown
-from annotation.task_types.detection.types import Detection
+from annotation.task_types.detection.detection import Detection
 from annotation.task_types.items import ItemData, Json, Row
 from common.problems import Invalid
 from tests.annotation.task_types.walking import drawn, initial_config, texts_of, walk

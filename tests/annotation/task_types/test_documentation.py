@@ -17,14 +17,14 @@ from django.test import override_settings
 
 from analysis import description
 from annotation import task_types
-from annotation.task_types import base, items, questions, registry, topics
+from annotation.task_types import base, extra_exports, items, questions, registry
 from annotation.task_types import settings as type_settings
 from annotation.task_types.base import FixedPages, TaskType
 from tests.annotation.task_types import suite, walking
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
 #: Where the classes that the page names come from.
-MODULES = (base, items, questions, description, type_settings, topics)
+MODULES = (base, extra_exports, items, questions, description, type_settings)
 #: A class with its arguments at the head of a table's row. “…” stands for those that all have.
 SIGNATURE = re.compile(r"^\| `([A-Z]\w+)\((.*?)\)` \|", re.MULTILINE)
 PAGE = Path(settings.BASE_DIR) / "docs" / "adding-a-task-type.md"
@@ -36,7 +36,7 @@ def documented(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Task
     files = dict(FILE.findall(PAGE.read_text("utf-8")))
     assert set(files) == {
         "fluency/__init__.py",
-        "fluency/types.py",
+        "fluency/fluency.py",
         "fluency/templates/fluency/text.html",
         "fluency/examples/fluency.yaml",
     }
@@ -96,7 +96,7 @@ def test_every_name_in_the_page_exists() -> None:
     page = PAGE.read_text("utf-8")
     for name in set(re.findall(r"`([A-Z]\w+)`", page)) - {"TYPES"}:
         assert any(hasattr(module, name) for module in MODULES), name
-    for module, name in re.findall(r"`(settings|sources|text_checks|topics|wording)\.(\w+)", page):
+    for module, name in re.findall(r"`(settings|sources|wording)\.(\w+)", page):
         assert hasattr(import_module(f"annotation.task_types.{module}"), name), name
 
 

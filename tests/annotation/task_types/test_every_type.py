@@ -17,7 +17,7 @@ from annotation import task_types
 from annotation.task_types.base import Answers, Page, Shown, TaskType
 from annotation.task_types.examples import Example
 from annotation.task_types.items import Json
-from annotation.task_types.likert.types import Likert
+from annotation.task_types.likert.likert import Likert
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from tests.annotation.task_types import sources, suite, walking
 

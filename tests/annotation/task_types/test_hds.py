@@ -16,8 +16,8 @@ import pytest
 
 from analysis.description import Scale
 from annotation.task_types.base import Page, Shown
-from annotation.task_types.hds.common import HdsType
-from annotation.task_types.hds.words import DIVERSITY, QUALITY, RANKING, SIMILARITY
+from annotation.task_types.hds.hds_scales import DIVERSITY, QUALITY, RANKING, SIMILARITY
+from annotation.task_types.hds.hds_type import HdsType
 from annotation.task_types.items import ItemData, Row
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
@@ -225,11 +225,11 @@ def test_every_unordered_pair_is_asked_exactly_once() -> None:
         items = make_items(task, items=2, responses=responses)
         arranged = shown(task, items)
         for index, page in zip(arranged.order["items"], task.pages(arranged)[2::3], strict=True):
-            about = [question.about for question in page.questions]
-            assert sorted(about) == sorted(f"{low}-{high}" for low, high in combinations(range(responses), 2))
+            targets = [question.target for question in page.questions]
+            assert sorted(targets) == sorted(f"{low}-{high}" for low, high in combinations(range(responses), 2))
             texts = items[index].payload["responses"]
             for pair in cast(list[dict[str, Any]], page.context["pairs"]):
-                low, high = map(int, pair["question"].about.split("-"))
+                low, high = map(int, pair["question"].target.split("-"))
                 assert sorted(pair["texts"]) == sorted([texts[low], texts[high]])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from annotation.task_types.base import Shown
 from annotation.task_types.items import ItemData, Json, Row
-from annotation.task_types.likert.types import Likert, agreement
+from annotation.task_types.likert.likert import Likert, agreement
 from annotation.task_types.questions import Grid
 from tests.annotation.task_types.sources import make_outputs, make_samples
 from tests.annotation.task_types.walking import drawn, initial_config, texts_of

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from analysis.report import report_numbers
-from annotation.frames import study_data
 from annotation.models import Assignment, Item, Offer, Output, Rating, Step, Study
-from annotation.services.allocation import NothingLeft, accept_next, enrol
-from annotation.services.outputs import set_feed
-from annotation.services.planning import publish
+from annotation.results.frames import study_data
+from annotation.studies.launching import publish
+from annotation.studies.outputs import set_feed
 from annotation.task_types.base import ArmPlan, Design, Shown
 from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
+from annotation.work.allocation import NothingLeft, accept_next, enrol
 from generation.models import Suggester, Suggestion
 from tests.annotation.offers_helpers import answer, asked, is_waiting, pass_time
 from tests.annotation.pages import WorkerBrowser, fields

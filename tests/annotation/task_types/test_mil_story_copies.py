@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from analysis.quality_control.rules import Settings, find_in
-from annotation.services.flagging import Sent
 from annotation.task_types.base import Answers
 from annotation.task_types.offers import OfferData, Offers
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SENTENCES, SimulatedWorker
+from annotation.work.quick_rules import Sent
 from tests.annotation.task_types.walking import pages_of, shown_of
 
 TASK = get_type("mil_story")

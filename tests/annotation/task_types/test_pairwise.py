@@ -11,7 +11,7 @@ import pytest
 
 from annotation.task_types.base import Shown
 from annotation.task_types.items import ItemData, Json, Row, SourceOutput
-from annotation.task_types.pairwise.types import Pairwise
+from annotation.task_types.pairwise.pairwise import Pairwise
 from annotation.task_types.simulation import SimulatedWorker
 from tests.annotation.task_types.sources import make_outputs, make_samples
 from tests.annotation.task_types.walking import drawn, fields_of, initial_config, texts_of, walk

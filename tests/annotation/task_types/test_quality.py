@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from annotation.task_types.base import ArmPlan, Design, ExamItem, Shown
-from annotation.task_types.items import ItemData, Json, Row
-from annotation.task_types.quality.exam import ExamRule, judge
-from annotation.task_types.quality.types import Quality
-from annotation.task_types.quality.words import EXAMPLES, QUALITY
+from annotation.task_types.base import ArmPlan, Design, Shown
+from annotation.task_types.items import ExamItem, ItemData, Json, Row
+from annotation.task_types.quality.exam_rule import ExamRule, judge
+from annotation.task_types.quality.quality import Quality
+from annotation.task_types.quality.quality_texts import EXAMPLES, QUALITY
 from common.problems import Invalid
 from tests.annotation.task_types.walking import drawn, initial_config, texts_of, walk
 

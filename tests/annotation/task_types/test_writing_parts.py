@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from annotation.describing import labelled_settings
 from annotation.models import Output, Rating
+from annotation.results.description import labelled_settings
 from annotation.task_types.base import Shown
 from annotation.task_types.counterbalancing import balanced_order
 from annotation.task_types.items import ItemData
 from annotation.task_types.offers import OfferData, Try
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SimulatedWorker
-from annotation.task_types.slogan.used import used_offer, uses_of
-from annotation.task_types.suggestion_uses import DELETED, EDITED, KEPT, fate_of
+from annotation.task_types.slogan.tries import used_offer, uses_of
+from annotation.task_types.suggestion_fates import DELETED, EDITED, KEPT, fate_of
 from tests.annotation.task_types import walking
 from tests.factories import make_participant, make_study, make_submission
 

@@ -14,13 +14,13 @@ from typing import Any
 from django.template.loader import get_template
 
 from analysis.quality_control.rules import Settings, find_in
-from analysis.quality_control.work import Found
-from annotation.services.flagging import Sent
+from analysis.quality_control.work import Finding
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.examples import Example
 from annotation.task_types.items import ItemData, Json, Row, RowProblem
 from annotation.task_types.offers import OfferData, Offers, PullData
 from annotation.task_types.simulation import Profile, SimulatedWorker
+from annotation.work.quick_rules import Sent
 
 MOST_PAGES = 500
 
@@ -148,7 +148,7 @@ def walk(
 
 def findings(
     task: TaskType, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers], *, pastes: int = 0
-) -> list[Found]:
+) -> list[Finding]:
     """What the quick rules find in the answers with their default thresholds, whatever the time they took."""
     timings: list[dict[str, dict[str, float]]] = [{} for _ in answers]
     if pastes:

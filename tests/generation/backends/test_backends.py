@@ -27,9 +27,9 @@ def has_torch() -> bool:
 needs_torch = pytest.mark.skipif(not has_torch(), reason="torch is not installed (script/setup --models)")
 
 
-def why_not(given: ModelSpec) -> str:
+def why_not(model_spec: ModelSpec) -> str:
     with pytest.raises(BackendError) as caught:
-        open_backend(given)
+        open_backend(model_spec)
     return str(caught.value)
 
 
@@ -53,7 +53,7 @@ class TestTransformers:
     def test_facts(self) -> None:
         facts = opened().facts()
         model = opened().model
-        assert facts.parameters == sum(each.numel() for each in model.parameters())
+        assert facts.parameters == sum(parameter.numel() for parameter in model.parameters())
         assert (facts.context_length, facts.dtype, facts.device) == (128, "float32", "cpu")
         assert facts.gives_log_p and facts.gives_log_q
         assert facts.memory_bytes >= 4 * facts.parameters
@@ -167,13 +167,13 @@ class TestTransformers:
         (folder / "tokenizer_config.json").write_text(json.dumps({**settings, "chat_template": template}))
         chat, plain = open_backend(spec(folder, chat=True)), opened()
         for prompt in PROMPTS:
-            (ours,) = texts_of(chat.generate([request(prompt, exact=6)]))
+            (chat_text,) = texts_of(chat.generate([request(prompt, exact=6)]))
             by_hand = [
                 *plain.vocabulary.encode("U: "),
                 *plain.vocabulary.encode(prompt),
                 *plain.vocabulary.encode("\nA:"),
             ]
-            assert ours.prompt_tokens == len(by_hand)
+            assert chat_text.prompt_tokens == len(by_hand)
             assert plain.vocabulary.decode(by_hand) == f"U: {prompt}\nA:"
 
 
@@ -182,9 +182,9 @@ class TestInt8:
     def test_it_is_close_to_float32(self) -> None:
         """Mean log p of a text under both; eight bits a weight cost little."""
         exact, small = opened(), open_backend(spec(tiny(), dtype="int8"))
-        ours = texts_of(small.generate([request(prompt, "greedy", exact=10) for prompt in PROMPTS]))
-        theirs = texts_of(exact.generate([request(prompt, "greedy", exact=10) for prompt in PROMPTS]))
-        for one, other in zip(ours, theirs, strict=True):
+        own_texts = texts_of(small.generate([request(prompt, "greedy", exact=10) for prompt in PROMPTS]))
+        reference_texts = texts_of(exact.generate([request(prompt, "greedy", exact=10) for prompt in PROMPTS]))
+        for one, other in zip(own_texts, reference_texts, strict=True):
             assert one.log_p is not None and other.log_p is not None
             assert one.log_p / 10 == pytest.approx(other.log_p / 10, abs=0.3)
         assert small.facts().dtype == "int8"
@@ -207,9 +207,9 @@ class TestInt8:
 
         from generation.backends.int8 import Int8Linear
 
-        weight, given = torch.tensor([[127.0, -63.5], [0.0, 254.0]]), torch.tensor([[1.0, 0.5], [0.0, -2.0]])
+        weight, inputs = torch.tensor([[127.0, -63.5], [0.0, 254.0]]), torch.tensor([[1.0, 0.5], [0.0, -2.0]])
         # Scales of outputs 1 and 2, of inputs 1/127 and 2/127: -63.5 and 0.5 become -64 and 64 of 127 (to even).
-        out = Int8Linear(weight, torch.tensor([0.0, 1.0]))(given)
+        out = Int8Linear(weight, torch.tensor([0.0, 1.0]))(inputs)
         first = (127 * 127 - 64 * 64) * 1 * (1 / 127)
         second = (64 * 127) * 2 * (1 / 127) + 1
         assert out.tolist() == [pytest.approx([first, second]), pytest.approx([-64 * -127 * (2 / 127), -507])]
@@ -229,7 +229,7 @@ class TestAttention:
         query, key, value = torch.randn(rows, 4, count, 8), torch.randn(rows, 2, 7, 8), torch.randn(rows, 2, 7, 8)
         module: Any = torch.nn.Module()
         module.num_key_value_groups = 2
-        ours, _ = attend(module, query, key, value, mask, scaling=0.3, is_causal=False)
+        attended, _ = attend(module, query, key, value, mask, scaling=0.3, is_causal=False)
         by_hand = []
         for row in range(rows):
             heads = []
@@ -240,7 +240,7 @@ class TestAttention:
                     scores = scores.masked_fill(hidden, -torch.inf)
                 heads.append(scores.softmax(-1) @ value[row, head // 2].double())
             by_hand.append(torch.stack(heads, 1))
-        return ours.double(), torch.stack(by_hand)
+        return attended.double(), torch.stack(by_hand)
 
     @pytest.mark.parametrize("rows", [3, 9])
     @pytest.mark.parametrize("count", [1, 3])
@@ -251,9 +251,9 @@ class TestAttention:
         seen = (torch.arange(7) >= (torch.arange(rows) % 3)[:, None])[:, None, None].expand(rows, 1, count, 7)
         added = torch.zeros(rows, 1, count, 7).masked_fill_(~seen, -torch.inf)
         mask = {"": None, "bool": seen, "added": added}[masked]
-        ours, by_hand = self.attended(rows=rows, count=count, mask=mask)
-        assert ours.shape == by_hand.shape
-        assert torch.allclose(ours, by_hand, atol=1e-6)
+        attended, by_hand = self.attended(rows=rows, count=count, mask=mask)
+        assert attended.shape == by_hand.shape
+        assert torch.allclose(attended, by_hand, atol=1e-6)
 
     def test_models_on_a_cpu_use_it(self) -> None:
         assert opened().model.config._attn_implementation == "packed_sdpa"
@@ -292,8 +292,8 @@ class TestLlamaCpp:
             for decoder in ("greedy", "top_p=0.5")
         ]
         together = backend.generate(requests)
-        for asked, outcome in zip(requests, together, strict=True):
-            alone = backend.generate([asked])[0]
+        for sent_request, outcome in zip(requests, together, strict=True):
+            alone = backend.generate([sent_request])[0]
             assert alone.token_ids[:2] == outcome.token_ids[:2]
             if alone.token_ids == outcome.token_ids:
                 assert alone.log_p == pytest.approx(outcome.log_p, abs=0.3)
@@ -335,7 +335,7 @@ class TestLlamaCpp:
         beam, empty, long = backend.generate(
             [request(decoder="beam=2"), request(" "), request("word " * 400, cut_left=False)]
         )
-        assert all(isinstance(each, NotGenerated) for each in (beam, empty, long))
+        assert all(isinstance(outcome, NotGenerated) for outcome in (beam, empty, long))
         assert backend.refusal(request(decoder="beam=2").decoder) and not backend.refusal(request().decoder)
 
     def test_a_long_prompt_is_cut(self, backend: Any) -> None:

@@ -17,11 +17,19 @@ from generation.backends.base import NotGenerated, Request
 from tests.generation.support.tiny_models import PROMPTS, opened, reference_model, request, spec, tiny
 
 
-def reference(prompt: str, *, kind: str = "llama", least: int = 0, ends: Any = 0, **wanted: Any) -> list[int]:
+def reference(
+    prompt: str, *, kind: str = "llama", least: int = 0, ends: Any = 0, **generation_options: Any
+) -> list[int]:
     """The tokens that transformers finds for one prompt, up to the end of the text."""
     model = reference_model(kind)
     tokens = torch.tensor([opened(kind).vocabulary.encode(prompt)])
-    settings = {"do_sample": False, "min_new_tokens": least, "eos_token_id": ends, "pad_token_id": 0, **wanted}
+    settings = {
+        "do_sample": False,
+        "min_new_tokens": least,
+        "eos_token_id": ends,
+        "pad_token_id": 0,
+        **generation_options,
+    }
     with torch.no_grad():
         return list(model.generate(tokens, **settings)[0, tokens.shape[1] :].tolist())
 
@@ -29,9 +37,9 @@ def reference(prompt: str, *, kind: str = "llama", least: int = 0, ends: Any = 0
 def searched(requests: Sequence[Request]) -> list[Any]:
     """What the engine makes of the requests, in their order; a KeyError where one never comes."""
     engine = opened().open_engine(most_active=8)
-    engine.add([replace(each, key=number) for number, each in enumerate(requests)])
-    found = dict(pair for _ in range(2 * len(requests)) for pair in engine.step())
-    return [found[number] for number in range(len(requests))]
+    engine.add([replace(request, key=number) for number, request in enumerate(requests)])
+    outcomes = dict(pair for _ in range(2 * len(requests)) for pair in engine.step())
+    return [outcomes[number] for number in range(len(requests))]
 
 
 def watched(monkeypatch: pytest.MonkeyPatch, fails: Callable[[int], bool] = lambda count: False) -> list[int]:
@@ -56,11 +64,13 @@ def test_beam_search_is_that_of_transformers() -> None:
     outcomes = backend.generate([request(prompt, "beam=4", exact=8) for prompt in PROMPTS])
     for prompt, outcome in zip(PROMPTS, outcomes, strict=True):
         tokens = torch.tensor([backend.vocabulary.encode(prompt)])
-        found = torch.tensor(reference(prompt, num_beams=4, max_new_tokens=8, least=8))
+        expected_tokens = torch.tensor(reference(prompt, num_beams=4, max_new_tokens=8, least=8))
         with torch.no_grad():
-            logs = model(torch.cat([tokens, found[None]], 1)).logits[0, tokens.shape[1] - 1 : -1].log_softmax(-1)
-        assert outcome.token_ids == tuple(found.tolist())
-        assert outcome.log_p == pytest.approx(float(logs.gather(1, found[:, None]).sum()), abs=1e-3)
+            logs = (
+                model(torch.cat([tokens, expected_tokens[None]], 1)).logits[0, tokens.shape[1] - 1 : -1].log_softmax(-1)
+            )
+        assert outcome.token_ids == tuple(expected_tokens.tolist())
+        assert outcome.log_p == pytest.approx(float(logs.gather(1, expected_tokens[:, None]).sum()), abs=1e-3)
         assert outcome.log_q is None
 
 
@@ -72,15 +82,15 @@ def test_more_beams_find_no_less_likely_texts_here() -> None:
 def test_equal_requests_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = watched(monkeypatch)
     outcomes = opened().generate([request(decoder="beam=2", seed=seed) for seed in range(10)])
-    assert sizes == [1] and len({each.token_ids for each in outcomes}) == 1
+    assert sizes == [1] and len({outcome.token_ids for outcome in outcomes}) == 1
 
 
 def test_each_request_keeps_its_own_beams_and_length() -> None:
-    wanted = [(prompt, n_beams, exact) for prompt in PROMPTS for n_beams, exact in ((4, 2), (4, 12), (6, 12))]
-    outcomes = searched([request(prompt, f"beam={n_beams}", exact=exact) for prompt, n_beams, exact in wanted])
-    for (prompt, n_beams, exact), outcome in zip(wanted, outcomes, strict=True):
-        found = reference(prompt, num_beams=n_beams, max_new_tokens=exact, least=exact)
-        assert outcome.token_ids == tuple(found) and len(found) == exact
+    cases = [(prompt, n_beams, exact) for prompt in PROMPTS for n_beams, exact in ((4, 2), (4, 12), (6, 12))]
+    outcomes = searched([request(prompt, f"beam={n_beams}", exact=exact) for prompt, n_beams, exact in cases])
+    for (prompt, n_beams, exact), outcome in zip(cases, outcomes, strict=True):
+        tokens = reference(prompt, num_beams=n_beams, max_new_tokens=exact, least=exact)
+        assert outcome.token_ids == tuple(tokens) and len(tokens) == exact
 
 
 @pytest.mark.parametrize("least", [0, 7])
@@ -92,8 +102,8 @@ def test_every_end_of_the_model_ends_a_text_but_none_before_the_least_tokens(lea
         end = next(token for token in reference(prompt, num_beams=3, max_new_tokens=12)[2:] if token)
         backend.vocabulary.ends = frozenset({0, end})
         (outcome,) = backend.generate([request(prompt, "beam=3", min_new_tokens=least)])
-        found = reference(prompt, num_beams=3, max_new_tokens=12, least=least, ends=[0, end])
-        assert outcome.token_ids == tuple(found)
+        tokens = reference(prompt, num_beams=3, max_new_tokens=12, least=least, ends=[0, end])
+        assert outcome.token_ids == tuple(tokens)
         assert outcome.n_tokens >= least
         n_ended += outcome.finish_reason == "end"
     assert n_ended

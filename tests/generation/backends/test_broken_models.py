@@ -16,7 +16,7 @@ from generation.backends import loading, open_backend
 from generation.backends.base import BackendError, NoMemory, is_device_broken
 from generation.models import LanguageModel
 from generation.registry.checking import check_model
-from generation.runs.making import work_on
+from generation.runs.run_worker import work_on
 from tests.generation.support.openai_server import Server, opened
 from tests.generation.support.run_factories import make_model, make_run
 from tests.generation.support.tiny_models import mixed, request, spec, tiny
@@ -117,8 +117,8 @@ def test_a_hub_model_that_is_too_large_is_not_downloaded(info: Any, monkeypatch:
 
 
 def repeating(key: str) -> list[tuple[int, str]]:
-    told = json.dumps({"error": {"message": "x" * 290 + f" {key} is wrong"}})
-    return [(status, told) for status in (400, 401, 404, 429, 500)] + [(200, f"Bearer {key}")]
+    message = json.dumps({"error": {"message": "x" * 290 + f" {key} is wrong"}})
+    return [(status, message) for status in (400, 401, 404, 429, 500)] + [(200, f"Bearer {key}")]
 
 
 @pytest.mark.django_db

@@ -27,25 +27,25 @@ def refused(param: str, message: str, code: str) -> tuple[int, str]:
     return 400, json.dumps({"error": error})
 
 
-def reasoning_model(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+def reasoning_model(server: Server, body: dict[str, Any]) -> tuple[int, str]:
     """Chat only; max_completion_tokens in place of max_tokens, no log-probabilities, only default temperature and
     top_p."""
-    if "max_tokens" in asked:
+    if "max_tokens" in body:
         what = (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
         )
         return refused("max_tokens", what, "unsupported_parameter")
     for name in ("logprobs", "top_logprobs"):
-        if name in asked:
+        if name in body:
             what = f"Unsupported parameter: '{name}' is not supported with this model."
             return refused(name, what, "unsupported_parameter")
-    if asked.get("temperature", 1) != 1:
+    if body.get("temperature", 1) != 1:
         what = "Unsupported value: 'temperature' does not support 0.5. Only the default (1) value is supported."
         return refused("temperature", what, "unsupported_value")
-    if "top_p" in asked:
+    if "top_p" in body:
         what = "Unsupported parameter: 'top_p' is not supported with this model."
         return refused("top_p", what, "unsupported_parameter")
-    count = min(3, asked["max_completion_tokens"])
+    count = min(3, body["max_completion_tokens"])
     choice = {"index": 0, "message": {"role": "assistant", "content": " It rained."}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 4, "completion_tokens": count, "total_tokens": 4 + count}
     return 200, json.dumps(
@@ -67,20 +67,20 @@ def opened(server: Server) -> Any:
 
 def test_parameters_are_sent_as_the_model_wants_them(server: Server) -> None:
     backend = opened(server)
-    made = backend.generate([request(seed=seed) for seed in range(3)])
-    assert all(isinstance(each, Generated) and each.text == " It rained." for each in made)
+    outcomes = backend.generate([request(seed=seed) for seed in range(3)])
+    assert all(isinstance(outcome, Generated) and outcome.text == " It rained." for outcome in outcomes)
     server.asked.clear()
     backend.generate([request(max_new_tokens=9)])
-    (asked,) = server.asked  # what was refused once is not tried again
-    assert asked["max_completion_tokens"] == 9
-    assert not {"max_tokens", "top_p", "logprobs", "top_logprobs"} & set(asked)
+    (body,) = server.asked  # what was refused once is not tried again
+    assert body["max_completion_tokens"] == 9
+    assert not {"max_tokens", "top_p", "logprobs", "top_logprobs"} & set(body)
 
 
 def test_a_decoder_that_the_model_cannot_use_is_refused_and_not_replaced(server: Server) -> None:
-    made = opened(server).generate([request(decoder=name) for name in ("temperature=0.5", "top_p=0.9", "greedy")])
-    assert all(isinstance(each, NotGenerated) for each in made)
-    assert "use ancestral" in made[0].reason and "temperature" in made[0].reason
-    assert "top_p" in made[1].reason
+    outcomes = opened(server).generate([request(decoder=name) for name in ("temperature=0.5", "top_p=0.9", "greedy")])
+    assert all(isinstance(outcome, NotGenerated) for outcome in outcomes)
+    assert "use ancestral" in outcomes[0].reason and "temperature" in outcomes[0].reason
+    assert "top_p" in outcomes[1].reason
 
 
 @pytest.mark.django_db
@@ -99,9 +99,9 @@ def test_the_check_finds_out_and_runs_with_other_decoders_are_refused(
 
 @pytest.mark.django_db
 def test_a_server_that_accepts_everything_has_no_such_limits(server: Server, everything_installed: None) -> None:
-    def plain(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        given = {name: value for name, value in asked.items() if name not in ("max_tokens", "temperature", "top_p")}
-        return reasoning_model(server, {"max_completion_tokens": asked["max_tokens"], **given, "logprobs_": 0})
+    def plain(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        parameters = {name: value for name, value in body.items() if name not in ("max_tokens", "temperature", "top_p")}
+        return reasoning_model(server, {"max_completion_tokens": body["max_tokens"], **parameters, "logprobs_": 0})
 
     server.answering = plain
     backend = opened(server)

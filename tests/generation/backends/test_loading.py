@@ -22,9 +22,9 @@ from tests.generation.support.tiny_models import spec, tiny
 NAME = "somebody/some-model"
 
 
-def why_not(given: ModelSpec, kind: type[BackendError] = BackendError) -> str:
+def why_not(model_spec: ModelSpec, kind: type[BackendError] = BackendError) -> str:
     with pytest.raises(kind) as caught:
-        open_backend(given)
+        open_backend(model_spec)
     return str(caught.value)
 
 
@@ -39,7 +39,7 @@ def hub_error(name: str) -> Exception:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("RepositoryNotFoundError", "no model somebody/some-model at revision v2 on the hub"),
         ("RevisionNotFoundError", "no model somebody/some-model at revision v2 on the hub"),
@@ -49,7 +49,7 @@ def hub_error(name: str) -> Exception:
     ],
 )
 def test_errors_from_the_hub_are_explained_in_plain_words(
-    name: str, told: str, monkeypatch: pytest.MonkeyPatch
+    name: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(**_: Any) -> Any:
         try:
@@ -59,7 +59,7 @@ def test_errors_from_the_hub_are_explained_in_plain_words(
 
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr("transformers.AutoConfig.from_pretrained", refuse)
-    assert told in why_not(spec(NAME, revision="v2"))
+    assert message in why_not(spec(NAME, revision="v2"))
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_beside_the_weights_300_mib_have_to_be_free(
     folder = shutil.copytree(tiny(), tmp_path / "model")
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=stored)
     model.save_pretrained(folder)
-    needed = size * sum(each.numel() for each in model.parameters()) + 300 * 1024 * 1024
+    needed = size * sum(parameter.numel() for parameter in model.parameters()) + 300 * 1024 * 1024
     monkeypatch.setattr(loading, "available_bytes", lambda device: needed - 1)
     assert "are free" in why_not(spec(folder, dtype=dtype), NoMemory)
     monkeypatch.setattr(loading, "available_bytes", lambda device: needed)

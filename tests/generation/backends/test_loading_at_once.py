@@ -44,7 +44,7 @@ def slow_to_build(tied: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     both, inside = threading.Barrier(2), list[str]()
     build = LlamaForCausalLM.__init__
 
-    def wait_and_build(self: Any, config: Any, *rest: Any, **given: Any) -> None:
+    def wait_and_build(self: Any, config: Any, *rest: Any, **options: Any) -> None:
         inside.append(threading.current_thread().name)
         first = len(inside) == 1
         try:
@@ -53,7 +53,7 @@ def slow_to_build(tied: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             pass
         else:
             time.sleep(0 if first else LARGEST_GAP)
-        build(self, config, *rest, **given)
+        build(self, config, *rest, **options)
 
     monkeypatch.setattr(LlamaForCausalLM, "__init__", wait_and_build)
     return inside
@@ -83,7 +83,7 @@ def test_two_models_that_begin_to_load_at_the_same_time_both_load(tied: Path, sl
 def test_a_model_loads_in_a_process_whose_library_was_left_halfway(tied: Path) -> None:
     """What two loads at once leave behind, from here or from another library: nothing ties weights any more, and new
     tensors have another dtype."""
-    PreTrainedModel.tie_weights = lambda self, *rest, **given: None  # type: ignore[method-assign]
+    PreTrainedModel.tie_weights = lambda self, *rest, **options: None  # type: ignore[method-assign]
     torch.set_default_dtype(torch.bfloat16)
 
     backend: Any = open_backend(spec(tied))
@@ -95,7 +95,7 @@ def test_a_model_loads_in_a_process_whose_library_was_left_halfway(tied: Path) -
 def test_after_a_load_that_failed_halfway_the_next_one_works(tied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build = LlamaForCausalLM.__init__
 
-    def fail(self: Any, *rest: Any, **given: Any) -> None:
+    def fail(self: Any, *rest: Any, **options: Any) -> None:
         raise MemoryError
 
     monkeypatch.setattr(LlamaForCausalLM, "__init__", fail)
@@ -117,6 +117,6 @@ def test_texts_do_not_change_while_another_model_loads(kind: str, dtype: str) ->
     torch.set_default_dtype(torch.float64 if dtype == "bfloat16" else torch.bfloat16)
     meanwhile = texts_of(backend.generate(requests))
 
-    assert [(each.text, each.log_p, each.log_q) for each in meanwhile] == [
-        (each.text, each.log_p, each.log_q) for each in alone
+    assert [(outcome.text, outcome.log_p, outcome.log_q) for outcome in meanwhile] == [
+        (outcome.text, outcome.log_p, outcome.log_q) for outcome in alone
     ]

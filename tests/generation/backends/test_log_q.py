@@ -30,7 +30,7 @@ from transformers.generation.logits_process import (
 
 from generation.backends import sampling
 from generation.backends.base import Generated
-from generation.backends.rows import begin
+from generation.backends.batch_rows import begin
 from generation.decoding.decoders import Decoder, parse_decoder
 from tests.generation.support import reference_sampling
 from tests.generation.support.tiny_models import PROMPTS, opened, reference_model, request, smollm2
@@ -92,21 +92,21 @@ def reference() -> Any:
 
 def logits_after(model: Any, tokens: list[int]) -> FloatArray:
     with torch.no_grad():
-        found: FloatArray = model(torch.tensor([tokens]), use_cache=False).logits[0, -1].double().numpy()
-    return found
+        logits: FloatArray = model(torch.tensor([tokens]), use_cache=False).logits[0, -1].double().numpy()
+    return logits
 
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_log_p_and_log_q_are_those_by_hand(name: str, reference: Any) -> None:
     backend, decoder = opened(), parse_decoder(name)
     requests = [request(prompt, name, seed=seed, max_new_tokens=8) for seed, prompt in enumerate(PROMPTS * 2)]
-    for asked, outcome in zip(requests, backend.generate(requests), strict=True):
-        tokens = backend.vocabulary.encode(asked.prompt)
+    for sent_request, outcome in zip(requests, backend.generate(requests), strict=True):
+        tokens = backend.vocabulary.encode(sent_request.prompt)
         log_p = log_q = 0.0
         for number, token in enumerate(outcome.token_ids):
             logits = logits_after(reference, tokens)
             p = by_hand(logits, Decoder())
-            if number < asked.limits.least:
+            if number < sent_request.limits.least:
                 logits[0] = -np.inf
             q = by_hand(logits, decoder)
             assert q[token] > 0
@@ -147,11 +147,11 @@ def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> 
             scores = TopPLogitsWarper(decoder.top_p)(None, scores)
         if decoder.typical:
             scores = TypicalLogitsWarper(decoder.typical)(None, scores)
-        kept = {int(v) for v in torch.isfinite(scores[0]).nonzero()}
+        possible = {int(v) for v in torch.isfinite(scores[0]).nonzero()}
         q = scores.softmax(-1)[0]
-        likely = {v for v in kept if q[v] > 0.0015}
-        for ours in supports(logits, name):
-            assert likely <= ours <= kept
+        likely = {v for v in possible if q[v] > 0.0015}
+        for support in supports(logits, name):
+            assert likely <= support <= possible
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -223,16 +223,16 @@ def test_first_tokens_are_drawn_as_often_as_they_should_be(name: str, reference:
     expected = n * by_hand(logits, parse_decoder(name))
     often = [v for v in range(len(expected)) if expected[v] >= 5]
     observed = [seen[v] for v in often]
-    wanted = [expected[v] for v in often]
-    if n - sum(wanted) > 1e-6:
-        observed, wanted = [*observed, n - sum(observed)], [*wanted, n - sum(wanted)]
-    assert sum(observed) == pytest.approx(sum(wanted))
-    assert stats.chisquare(observed, wanted).pvalue > 0.001
+    frequencies = [expected[v] for v in often]
+    if n - sum(frequencies) > 1e-6:
+        observed, frequencies = [*observed, n - sum(observed)], [*frequencies, n - sum(frequencies)]
+    assert sum(observed) == pytest.approx(sum(frequencies))
+    assert stats.chisquare(observed, frequencies).pvalue > 0.001
 
 
 def mean_log_q(name: str, prompts: tuple[str, ...] = PROMPTS[:2], samples: int = 150) -> float:
-    asked = [request(prompt, name, seed=seed, exact=8) for prompt in prompts for seed in range(samples)]
-    return -float(np.mean([outcome.log_q for outcome in opened().generate(asked)]))
+    requests = [request(prompt, name, seed=seed, exact=8) for prompt in prompts for seed in range(samples)]
+    return -float(np.mean([outcome.log_q for outcome in opened().generate(requests)]))
 
 
 def test_no_truncated_decoder_has_more_entropy_than_ancestral_sampling() -> None:
@@ -248,16 +248,16 @@ def test_with_a_real_model_diversity_rises_with_the_temperature() -> None:
     parameter. Spearman's rho over eight temperatures."""
     backend = smollm2()
     temperatures = np.linspace(0.2, 1.2, 8)
-    asked = [
+    requests = [
         request(prompt, f"temperature={temperature}", seed=seed, exact=16)
         for temperature in temperatures
         for prompt in ("The old lighthouse keeper", "In the morning the city")
         for seed in range(6)
     ]
-    made = [each.text.split() for each in backend.generate(asked) if isinstance(each, Generated)]
+    word_lists = [outcome.text.split() for outcome in backend.generate(requests) if isinstance(outcome, Generated)]
     scores = []
-    for first in range(0, len(made), 12):
-        pairs = [pair for words in made[first : first + 12] for pair in pairwise(words)]
+    for first in range(0, len(word_lists), 12):
+        pairs = [pair for words in word_lists[first : first + 12] for pair in pairwise(words)]
         scores.append(len(set(pairs)) / len(pairs))
     rho = stats.spearmanr(temperatures, scores).statistic
     print(f"Spearman's rho of distinct-2 with temperature: {rho:.3f}")
@@ -271,8 +271,8 @@ def test_log_p_and_the_nucleus_of_a_large_vocabulary(decoder: str, share: float)
     logits = 1.5 * torch.randn(8, 150_000)
     uniforms = [0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.99]
     rows: Any = [
-        SimpleNamespace(request=SimpleNamespace(decoder=parse_decoder(decoder)), end_barred=False, uniform=each)
-        for each in uniforms
+        SimpleNamespace(request=SimpleNamespace(decoder=parse_decoder(decoder)), end_barred=False, uniform=uniform)
+        for uniform in uniforms
     ]
     drawn = sampling.draw(logits, rows, torch.tensor([0]))
     tokens = torch.tensor([token for token, _, _ in drawn])
@@ -281,6 +281,6 @@ def test_log_p_and_the_nucleus_of_a_large_vocabulary(decoder: str, share: float)
     assert torch.tensor([p for _, p, _ in drawn]).double().sub(picked).abs().max() < 3e-6
     if decoder == "top_p=0.9":
         ordered = exact.exp().sort(-1, descending=True).values.cumsum(-1)
-        kept = ordered.gather(-1, (ordered < share).sum(-1, keepdim=True))[:, 0]
+        least = ordered.gather(-1, (ordered < share).sum(-1, keepdim=True))[:, 0]
         log_q = torch.tensor([q for _, _, q in drawn], dtype=torch.float64)
-        assert (log_q - (picked - kept.log())).abs().max() < 3e-6
+        assert (log_q - (picked - least.log())).abs().max() < 3e-6

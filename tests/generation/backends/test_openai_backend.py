@@ -18,10 +18,15 @@ from tests.generation.support.tiny_models import request
 
 
 def test_a_text_has_its_log_probability(server: Server) -> None:
-    (made,) = opened(server).generate([request("One two three", seed=7, max_new_tokens=5)])
-    assert (made.text, made.finish_reason, made.n_tokens, made.prompt_tokens) == ("".join(PIECES), "length", 5, 3)
-    assert made.log_p == pytest.approx(-7.5)
-    assert made.log_q == made.log_p  # nothing was truncated: both distributions are one
+    (outcome,) = opened(server).generate([request("One two three", seed=7, max_new_tokens=5)])
+    assert (outcome.text, outcome.finish_reason, outcome.n_tokens, outcome.prompt_tokens) == (
+        "".join(PIECES),
+        "length",
+        5,
+        3,
+    )
+    assert outcome.log_p == pytest.approx(-7.5)
+    assert outcome.log_q == outcome.log_p  # nothing was truncated: both distributions are one
     assert server.asked[-1] | {"seed": 7, "temperature": 1.0, "top_p": 1.0, "logprobs": 1} == server.asked[-1]
 
 
@@ -39,33 +44,33 @@ def test_a_text_has_its_log_probability(server: Server) -> None:
 def test_log_p_is_of_all_tokens_and_the_end_or_not_at_all(
     server: Server, pieces: Sequence[str], finish: str, n_tokens: int, log_p: float | None
 ) -> None:
-    server.answering = lambda _, asked: answer(asked, pieces, finish=finish, text=" It rained.", n_tokens=n_tokens)
-    (made,) = opened(server).generate([request(max_new_tokens=8)])
-    assert made.log_p == (None if log_p is None else pytest.approx(log_p))
+    server.answering = lambda _, body: answer(body, pieces, finish=finish, text=" It rained.", n_tokens=n_tokens)
+    (outcome,) = opened(server).generate([request(max_new_tokens=8)])
+    assert outcome.log_p == (None if log_p is None else pytest.approx(log_p))
 
 
 def test_a_missing_logarithm_gives_no_log_probability(server: Server) -> None:
-    server.answering = lambda _, asked: (200, answer(asked, PIECES)[1].replace("-0.5", "-3.4028234663852886e+38"))
-    (made,) = opened(server).generate([request(max_new_tokens=5)])
-    assert (made.text, made.log_p) == ("".join(PIECES), None)
+    server.answering = lambda _, body: (200, answer(body, PIECES)[1].replace("-0.5", "-3.4028234663852886e+38"))
+    (outcome,) = opened(server).generate([request(max_new_tokens=5)])
+    assert (outcome.text, outcome.log_p) == ("".join(PIECES), None)
 
 
 @pytest.mark.parametrize("status", [400, 500])
 def test_a_server_that_gives_no_log_probabilities_is_asked_for_none(server: Server, status: int) -> None:
-    def none(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        if "logprobs" in asked:
+    def none(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        if "logprobs" in body:
             time.sleep(0.1)  # so that several calls are refused at once
             return status, '{"error": {"message": "logprobs is not supported for models created with ..."}}'
-        return answer(asked, (), text=" It rained.", n_tokens=2)
+        return answer(body, (), text=" It rained.", n_tokens=2)
 
     server.answering = none
     backend = opened(server, retries=1)
-    made = backend.generate([request(key=number, max_new_tokens=2) for number in range(4)])
-    assert [each.text for each in made] == [" It rained."] * 4
+    outcome = backend.generate([request(key=number, max_new_tokens=2) for number in range(4)])
+    assert [outcome.text for outcome in outcome] == [" It rained."] * 4
     assert not backend.facts().gives_log_p
     n_asked = len(server.asked)
-    (made,) = backend.generate([request(max_new_tokens=2)])
-    assert (made.text, made.log_p, len(server.asked)) == (" It rained.", None, n_asked + 1)
+    (outcome,) = backend.generate([request(max_new_tokens=2)])
+    assert (outcome.text, outcome.log_p, len(server.asked)) == (" It rained.", None, n_asked + 1)
 
 
 @pytest.mark.parametrize(
@@ -77,8 +82,8 @@ def test_a_server_that_processes_its_log_probabilities_gives_log_q(
 ) -> None:
     server.owner = "vllm"
     backend = opened(server, logprobs="processed")
-    (made,) = backend.generate([request("It", decoder, max_new_tokens=2)])
-    assert (made.log_p, made.log_q) == (log_p, log_q)
+    (outcome,) = backend.generate([request("It", decoder, max_new_tokens=2)])
+    assert (outcome.log_p, outcome.log_q) == (log_p, log_q)
     assert (backend.facts().gives_log_p, backend.facts().gives_log_q) == (False, True)
 
 
@@ -89,21 +94,21 @@ def test_an_unknown_kind_of_log_probabilities_is_refused(server: Server) -> None
 
 def test_log_q_is_not_made_up(server: Server) -> None:
     backend = opened(server)
-    (made,) = backend.generate([request(decoder="top_p=0.9")])
-    assert made.log_p is not None and made.log_q is None
+    (outcome,) = backend.generate([request(decoder="top_p=0.9")])
+    assert outcome.log_p is not None and outcome.log_q is None
     assert backend.facts().gives_log_p and not backend.facts().gives_log_q
 
 
 def test_a_sentence_is_cut_and_its_tokens_counted(server: Server) -> None:
-    (made,) = opened(server).generate([request(max_new_tokens=5, stop="sentence")])
-    assert (made.text, made.finish_reason, made.n_tokens) == (" It rained.", "sentence", 2)
-    assert made.log_p == pytest.approx(-1.5)
+    (outcome,) = opened(server).generate([request(max_new_tokens=5, stop="sentence")])
+    assert (outcome.text, outcome.finish_reason, outcome.n_tokens) == (" It rained.", "sentence", 2)
+    assert outcome.log_p == pytest.approx(-1.5)
 
 
 def test_calls_are_made_in_parallel_but_not_all_at_once(server: Server) -> None:
-    def slow(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+    def slow(server: Server, body: dict[str, Any]) -> tuple[int, str]:
         time.sleep(0.1)
-        return completion(server, asked)
+        return completion(server, body)
 
     server.answering = slow
     outcomes = opened(server, concurrency=4).generate([request(key=number) for number in range(12)])
@@ -111,7 +116,7 @@ def test_calls_are_made_in_parallel_but_not_all_at_once(server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    ("owner", "decoder", "sent"),
+    ("owner", "decoder", "parameters"),
     [
         ("somebody", "greedy", {"temperature": 0.0}),
         ("somebody", "temperature=0.7,top_p=0.9", {"temperature": 0.7, "top_p": 0.9}),
@@ -122,11 +127,11 @@ def test_calls_are_made_in_parallel_but_not_all_at_once(server: Server) -> None:
     ],
 )
 def test_each_kind_of_server_gets_requests_in_its_own_format(
-    server: Server, owner: str, decoder: str, sent: dict[str, Any]
+    server: Server, owner: str, decoder: str, parameters: dict[str, Any]
 ) -> None:
     server.owner = owner
     opened(server).generate([request(decoder=decoder)])
-    assert server.asked[-1] | sent == server.asked[-1]
+    assert server.asked[-1] | parameters == server.asked[-1]
 
 
 TRANSFORMERS = {"info": {"title": "FastAPI"}, "paths": {"/load_model": {}, "/v1/chat/completions": {}}}
@@ -134,7 +139,7 @@ LLAMA_CPP_PYTHON = {"info": {"title": "🦙 llama.cpp Python API"}, "paths": {"/
 
 
 @pytest.mark.parametrize(
-    ("decoder", "limits", "told"),
+    ("decoder", "limits", "parameters"),
     [
         ("greedy", {}, {"do_sample": False, "num_beams": 1, "min_new_tokens": 0}),
         ("beam=4", {"exact": 12}, {"do_sample": False, "num_beams": 4, "min_new_tokens": 12, "max_new_tokens": 12}),
@@ -143,13 +148,13 @@ LLAMA_CPP_PYTHON = {"info": {"title": "🦙 llama.cpp Python API"}, "paths": {"/
     ],
 )
 def test_transformers_serve_is_asked_to_sample(
-    server: Server, decoder: str, limits: dict[str, Any], told: dict[str, Any]
+    server: Server, decoder: str, limits: dict[str, Any], parameters: dict[str, Any]
 ) -> None:
     server.api = TRANSFORMERS
     backend = opened(server, model="not/listed")
     backend.generate([request(decoder=decoder, **limits)])
     config = json.loads(server.asked[-1]["generation_config"])
-    assert config | told == config
+    assert config | parameters == config
     assert backend.concurrency == 1
 
 
@@ -157,8 +162,8 @@ def test_llama_cpp_python_gets_only_parameters_that_it_supports(server: Server) 
     server.api = LLAMA_CPP_PYTHON
     backend = opened(server)
     backend.generate([request(decoder="temperature=0.5,top_k=9", min_new_tokens=3)])
-    told = {"top_k": 9, "min_p": 0.0, "repeat_penalty": 1.0, "temperature": 0.5, "min_tokens": 3}
-    assert server.asked[-1] | told == server.asked[-1]
+    parameters = {"top_k": 9, "min_p": 0.0, "repeat_penalty": 1.0, "temperature": 0.5, "min_tokens": 3}
+    assert server.asked[-1] | parameters == server.asked[-1]
     assert "typical" in backend.refusal(parse_decoder("typical=0.5"))
     assert "after top_p" in backend.refusal(parse_decoder("temperature=0.5,top_p=0.9"))
     assert backend.refusal(parse_decoder("top_p=0.9")) == ""
@@ -177,22 +182,22 @@ def test_the_server_reports_facts_of_its_model(server: Server) -> None:
 
 def test_a_server_that_ignores_the_wanted_length_is_found_out(server: Server) -> None:
     server.owner = "vllm"
-    server.answering = lambda _, asked: answer(asked, (" It", " rained.", ""), finish="stop")
+    server.answering = lambda _, body: answer(body, (" It", " rained.", ""), finish="stop")
     exact, least = opened(server).generate([request(exact=30), request(min_new_tokens=5)])
     assert isinstance(exact, NotGenerated) and "wrote 3 tokens and not exactly 30" in exact.reason
     assert isinstance(least, NotGenerated) and "wrote 3 tokens and not at least 5" in least.reason
 
 
 def test_a_text_that_ended_before_its_words_is_asked_for_without_an_end(server: Server) -> None:
-    def short(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        return completion(server, asked) if asked.get("ignore_eos") else answer(asked, (" It", ""), finish="stop")
+    def short(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        return completion(server, body) if body.get("ignore_eos") else answer(body, (" It", ""), finish="stop")
 
     server.owner, server.answering = "llamacpp", short
-    (made,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
-    assert (made.text, made.finish_reason, made.log_q) == (" It rained.", "sentence", None)
+    (outcome,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
+    assert (outcome.text, outcome.finish_reason, outcome.log_q) == (" It rained.", "sentence", None)
     server.owner = "somebody"
-    (made,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
-    assert (made.text, made.finish_reason) == (" It", "end")  # the API has no words for it
+    (outcome,) = opened(server).generate([request(max_new_tokens=5, stop="sentence", min_words=2)])
+    assert (outcome.text, outcome.finish_reason) == (" It", "end")  # the API has no words for it
 
 
 @pytest.mark.parametrize(

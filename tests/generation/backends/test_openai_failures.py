@@ -75,25 +75,25 @@ def test_the_key_comes_from_the_environment(server: Server, monkeypatch: pytest.
 )
 def test_wrong_responses_are_reported_plainly(server: Server, answer: tuple[int, str], why: str) -> None:
     backend = opened(server)
-    server.answering = lambda server, asked: answer
+    server.answering = lambda server, body: answer
     with pytest.raises(BackendError) as caught:
         backend.generate([request()])
     assert why in str(caught.value)
 
 
 def test_a_server_that_recovers_is_asked_again(server: Server) -> None:
-    def second_time(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        return (500, "{}") if len(server.asked) < 2 else completion(server, asked)
+    def second_time(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        return (500, "{}") if len(server.asked) < 2 else completion(server, body)
 
     server.answering = second_time
-    (made,) = opened(server).generate([request()])
-    assert isinstance(made, Generated) and len(server.asked) == 2
+    (outcome,) = opened(server).generate([request()])
+    assert isinstance(outcome, Generated) and len(server.asked) == 2
 
 
 def test_a_server_that_is_too_slow(server: Server) -> None:
-    def asleep(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
+    def asleep(server: Server, body: dict[str, Any]) -> tuple[int, str]:
         time.sleep(3)
-        return completion(server, asked)
+        return completion(server, body)
 
     backend = opened(server, timeout=1)
     server.answering = asleep
@@ -114,16 +114,16 @@ def test_a_model_that_the_server_does_not_have_is_refused(server: Server) -> Non
 
 
 def test_a_prompt_that_is_too_long_is_cut_until_it_fits(server: Server) -> None:
-    def small(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        if len(asked["prompt"]) > 100:
+    def small(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        if len(body["prompt"]) > 100:
             return 400, '{"error": {"message": "This model\'s maximum context length is 20 tokens."}}'
-        return completion(server, asked)
+        return completion(server, body)
 
     server.answering = small
     prompt = "Keep this. " + "word " * 100
-    made, refused = opened(server).generate([request(prompt, keep=11), request(prompt, cut_left=False)])
-    assert isinstance(made, Generated) and made.cut_tokens > 50
-    assert any(each["prompt"].startswith("Keep this. ") and len(each["prompt"]) <= 100 for each in server.asked)
+    outcome, refused = opened(server).generate([request(prompt, keep=11), request(prompt, cut_left=False)])
+    assert isinstance(outcome, Generated) and outcome.cut_tokens > 50
+    assert any(body["prompt"].startswith("Keep this. ") and len(body["prompt"]) <= 100 for body in server.asked)
     assert isinstance(refused, NotGenerated) and "maximum context length" in refused.reason
 
 
@@ -131,23 +131,23 @@ def test_a_prompt_that_is_too_long_is_cut_until_it_fits(server: Server) -> None:
 def test_a_prompt_that_leaves_no_room_is_cut_too(server: Server, facts: dict[str, Any]) -> None:
     """A server may take a prompt that fills its context, and write a token or two."""
 
-    def full(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        room = 60 - len(asked["prompt"].split())
+    def full(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        room = 60 - len(body["prompt"].split())
         if room < 1:
             return 400, '{"error": {"message": "maximum context length"}}'
-        return answer(asked, (" a",) * min(room, asked["max_tokens"]))
+        return answer(body, (" a",) * min(room, body["max_tokens"]))
 
     server.answering, server.facts = full, facts
-    made, short = opened(server).generate(
+    outcome, short = opened(server).generate(
         [request("word " * 58, max_new_tokens=20), request("word " * 58, max_new_tokens=20, cut_left=False)]
     )
-    assert (made.n_tokens, short.n_tokens) == (20, 2)
-    assert 35 <= made.prompt_tokens <= 40 and made.cut_tokens >= 18
+    assert (outcome.n_tokens, short.n_tokens) == (20, 2)
+    assert 35 <= outcome.prompt_tokens <= 40 and outcome.cut_tokens >= 18
 
 
 def test_in_an_engine_one_bad_call_does_not_end_the_others(server: Server) -> None:
-    def sometimes(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-        return (500, "{}") if asked["seed"] == 2 else completion(server, asked)
+    def sometimes(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+        return (500, "{}") if body["seed"] == 2 else completion(server, body)
 
     server.answering = sometimes
     engine = opened(server).open_engine(most_active=4)

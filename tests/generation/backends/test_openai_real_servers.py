@@ -18,7 +18,7 @@ from generation.backends.base import BackendError, Generated, ModelSpec, NotGene
 from generation.models import LanguageModel
 from generation.registry import open_models
 from generation.runs.lifecycle import create_run
-from generation.runs.making import work_on
+from generation.runs.run_worker import work_on
 from generation.suggestions.asking import ask_suggesters
 from generation.suggestions.suggester_process import SuggesterProcess
 from tests.generation.support.model_servers import ModelServer, llama_cpp, llama_cpp_python, transformers_serve
@@ -48,16 +48,16 @@ def llama(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def opened(server: ModelServer, *, model: str = "", chat: bool = False, **options: Any) -> Any:
-    given = {"retries": 1, "timeout": 20} | options
+    settings = {"retries": 1, "timeout": 20} | options
     return open_backend(
-        ModelSpec("openai", model or server.model, base_url=server.url, chat=chat, options=tuple(given.items()))
+        ModelSpec("openai", model or server.model, base_url=server.url, chat=chat, options=tuple(settings.items()))
     )
 
 
 def texts(backend: Any, *requests: Any) -> list[str]:
     outcomes = backend.generate(requests)
-    assert all(isinstance(each, Generated) for each in outcomes), outcomes
-    return [each.text for each in outcomes]
+    assert all(isinstance(outcome, Generated) for outcome in outcomes), outcomes
+    return [outcome.text for outcome in outcomes]
 
 
 # --- transformers serve ---
@@ -66,13 +66,13 @@ def texts(backend: Any, *requests: Any) -> list[str]:
 def test_what_the_server_finds_likeliest_is_what_this_program_finds(served: ModelServer) -> None:
     """Greedy and beam search draw nothing, so the same model in the same dtype writes the same texts."""
     for chat in (False, True):
-        there, here = opened(served, chat=chat), open_backend(spec(served.model, chat=chat))
-        assert there.server.name == "transformers"
-        asked = [request(prompt, decoder) for prompt in PROMPTS for decoder in ("greedy", "beam=3")]
-        assert texts(there, *asked) == texts(here, *asked)
-    assert not there.facts().gives_log_p
-    (made,) = there.generate([request(max_new_tokens=5)])
-    assert (made.log_p, made.log_q, made.finish_reason, made.n_tokens) == (None, None, "length", 5)
+        served_backend, local_backend = opened(served, chat=chat), open_backend(spec(served.model, chat=chat))
+        assert served_backend.server.name == "transformers"
+        requests = [request(prompt, decoder) for prompt in PROMPTS for decoder in ("greedy", "beam=3")]
+        assert texts(served_backend, *requests) == texts(local_backend, *requests)
+    assert not served_backend.facts().gives_log_p
+    (outcome,) = served_backend.generate([request(max_new_tokens=5)])
+    assert (outcome.log_p, outcome.log_q, outcome.finish_reason, outcome.n_tokens) == (None, None, "length", 5)
 
 
 def test_each_decoder_draws_as_it_says(served: ModelServer) -> None:
@@ -91,10 +91,10 @@ def test_each_decoder_draws_as_it_says(served: ModelServer) -> None:
 
 def test_a_seed_gives_the_same_text_again(served: ModelServer) -> None:
     backend = opened(served)
-    asked = [request(seed=seed, max_new_tokens=12) for seed in (1, 2, 3, 1, 2, 3)]
-    made = texts(backend, *asked)
-    assert made[:3] == made[3:]
-    assert len(set(made)) == 3
+    requests = [request(seed=seed, max_new_tokens=12) for seed in (1, 2, 3, 1, 2, 3)]
+    outcomes = texts(backend, *requests)
+    assert outcomes[:3] == outcomes[3:]
+    assert len(set(outcomes)) == 3
     with pytest.raises(BackendError, match="writes one text at a time"):
         opened(served, concurrency=4)
 
@@ -106,12 +106,14 @@ def test_lengths_and_sentences(served: ModelServer) -> None:
         flat = [request(decoder="temperature=10", seed=seed, **({"max_new_tokens": 60} | limits)) for seed in seeds]
         return list(backend.generate(flat))
 
-    ended = [seed for seed, each in enumerate(made(range(16))) if each.finish_reason == "end" and each.n_tokens < 50]
+    ended = [
+        seed for seed, outcome in enumerate(made(range(16))) if outcome.finish_reason == "end" and outcome.n_tokens < 50
+    ]
     assert ended  # and they would, if nothing prevented it
-    assert {(each.n_tokens, each.finish_reason) for each in made(ended, exact=60)} == {(60, "length")}
-    assert min(each.n_tokens for each in made(ended, min_new_tokens=50)) >= 50
+    assert {(outcome.n_tokens, outcome.finish_reason) for outcome in made(ended, exact=60)} == {(60, "length")}
+    assert min(outcome.n_tokens for outcome in made(ended, min_new_tokens=50)) >= 50
     sentences = made(ended, stop="sentence", min_words=8)
-    assert all(len(each.text.split()) >= 8 or each.finish_reason == "length" for each in sentences)
+    assert all(len(outcome.text.split()) >= 8 or outcome.finish_reason == "length" for outcome in sentences)
 
 
 def test_a_context_that_is_too_long(served: ModelServer) -> None:
@@ -163,10 +165,10 @@ def test_from_registration_to_samples_and_suggestions(served: ModelServer) -> No
     assert set(run.samples.values_list("n_tokens", "finish_reason")) == {(5, "length")}
 
     suggester = make_suggester("a", model="served", decoder="top_p=0.9", least_characters=1, wait_seconds=60)
-    (asked,) = ask_suggesters(suggesters=[suggester], key="w/1", story_fields={"story": STORY}, round=1, seed=1)
+    (suggestion,) = ask_suggesters(suggesters=[suggester], key="w/1", story_fields={"story": STORY}, round=1, seed=1)
     process = SuggesterProcess(open_backend=open_backend, poll=0)
-    wait_for(lambda: process.turn() is not None and _state(asked) != "waiting", "the suggestion")
-    assert _state(asked) == "done"
+    wait_for(lambda: process.turn() is not None and _state(suggestion) != "waiting", "the suggestion")
+    assert _state(suggestion) == "done"
     open_models.close_all()
 
 
@@ -179,12 +181,12 @@ def test_log_p_is_what_transformers_makes_of_the_same_text(llama: ModelServer) -
     """llama.cpp rounds what goes into a matrix of four bits to eight, so each token differs by a tenth or so."""
     for chat, decoder in ((False, "greedy"), (False, "ancestral"), (True, "greedy")):
         backend = opened(llama, chat=chat)
-        (made,) = backend.generate([request(STORY, decoder, seed=3, exact=None if chat else 20, max_new_tokens=8)])
-        assert made.log_p is not None
+        (outcome,) = backend.generate([request(STORY, decoder, seed=3, exact=None if chat else 20, max_new_tokens=8)])
+        assert outcome.log_p is not None
         if not chat:
-            here = log_p_of(STORY, made.text)
-            assert made.n_tokens == len(here) == 20
-            assert made.log_p == pytest.approx(sum(here), rel=0.05, abs=0.5)
+            local_log_p = log_p_of(STORY, outcome.text)
+            assert outcome.n_tokens == len(local_log_p) == 20
+            assert outcome.log_p == pytest.approx(sum(local_log_p), rel=0.05, abs=0.5)
 
 
 def log_p_of(prompt: str, text: str) -> list[float]:
@@ -194,8 +196,8 @@ def log_p_of(prompt: str, text: str) -> list[float]:
     before, tokens = [*vocabulary.head, *vocabulary.encode(prompt)], vocabulary.encode(text)
     with torch.no_grad():
         logits = model(torch.tensor([[*before, *tokens]])).logits[0, len(before) - 1 : -1].float()
-    found: list[float] = logits.log_softmax(-1).gather(-1, torch.tensor(tokens)[:, None])[:, 0].tolist()
-    return found
+    log_ps: list[float] = logits.log_softmax(-1).gather(-1, torch.tensor(tokens)[:, None])[:, 0].tolist()
+    return log_ps
 
 
 def test_llama_draws_as_requested(llama: ModelServer) -> None:
@@ -203,8 +205,8 @@ def test_llama_draws_as_requested(llama: ModelServer) -> None:
     (likeliest,) = texts(backend, request(STORY, "greedy"))
     for decoder in ("top_k=1", "top_p=0.0001", "temperature=0.01"):
         assert texts(backend, request(STORY, decoder, seed=3)) == [likeliest], decoder
-    made = texts(backend, *[request(STORY, seed=seed) for seed in (1, 2, 1, 2)])
-    assert made[:2] == made[2:] and made[0] != made[1]
+    outcomes = texts(backend, *[request(STORY, seed=seed) for seed in (1, 2, 1, 2)])
+    assert outcomes[:2] == outcomes[2:] and outcomes[0] != outcomes[1]
     first = texts(backend, *[request(STORY, "temperature=10", seed=seed, exact=1) for seed in range(40)])
     assert len(set(first)) > 35  # far more than its own top_k, top_p and min_p would leave
 

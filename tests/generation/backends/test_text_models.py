@@ -36,13 +36,13 @@ def test_every_pair_is_classified_as_transformers_does_it_alone() -> None:
     folder = tiny_encoder(labels=LABELS)
     model, tokenizer = plain("AutoModelForSequenceClassification", folder)
     pairs = list(permutations(TEXTS, 2))
-    found = InferenceModel(str(folder), device="cpu").classify(pairs)
-    for (premise, hypothesis), (label, probability) in zip(pairs, found, strict=True):
+    classes = InferenceModel(str(folder), device="cpu").classify(pairs)
+    for (premise, hypothesis), (label, probability) in zip(pairs, classes, strict=True):
         with torch.inference_mode():
             chances = model(**tokenizer(premise, hypothesis, return_tensors="pt")).logits[0].softmax(-1)
         assert label == LABELS[int(chances.argmax())].lower()
         assert probability == pytest.approx(float(chances.max()), abs=1e-5)
-    assert len({label for label, _ in found}) > 1  # otherwise the order of the labels would not matter
+    assert len({label for label, _ in classes}) > 1  # otherwise the order of the labels would not matter
 
 
 def test_classified_pairs_are_not_classified_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,16 +50,16 @@ def test_classified_pairs_are_not_classified_again(monkeypatch: pytest.MonkeyPat
 
     model = InferenceModel(str(tiny_encoder(labels=LABELS)), device="cpu")
     before = model.classify([("a", "b"), ("b", "a")])
-    asked: list[int] = []
+    n_texts: list[int] = []
     encode = model._loaded.encode
 
     def counted(*texts: list[str]) -> Any:
-        asked.append(len(texts[0]))
+        n_texts.append(len(texts[0]))
         return encode(*texts)
 
     monkeypatch.setattr(model._loaded, "encode", counted)
     after = model.classify([("b", "a"), ("a", "b"), ("a", "c"), ("a", "c")])
-    assert (after[0], after[1], asked) == (before[1], before[0], [1])
+    assert (after[0], after[1], n_texts) == (before[1], before[0], [1])
 
 
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token", ""])
@@ -140,7 +140,7 @@ def test_sets_are_resampled_by_nli_until_there_are_contradictions_enough(
     )  # fmt: skip
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     classify = InferenceModel(folder, device="cpu").classify
-    first, last = TEXTS[:5], [row[f"resp_{place}"] for place in range(5)]
+    first, last = TEXTS[:5], [row[f"resp_{number}"] for number in range(5)]
     for texts, end in ((first, "start"), (last, "end")):
         labels = [label for label, _ in classify(list(permutations(texts, 2)))]
         counts = {label: labels.count(label) for label in ("contradiction", "entailment")}
@@ -162,7 +162,7 @@ def test_a_metric_model_that_cannot_be_loaded_is_reported_plainly() -> None:
 def test_every_variant_has_a_name_on_the_command_line() -> None:
     from generation.diversify.metrics import find_metrics
 
-    found = find_metrics(VARIANTS, model=str(tiny_encoder(labels=LABELS)), device="cpu")
-    assert tuple(found) == VARIANTS
-    assert found["neutrals"](TEXTS) + found["contradictions"](TEXTS) + found["entailments"](TEXTS) == 30
+    metrics = find_metrics(VARIANTS, model=str(tiny_encoder(labels=LABELS)), device="cpu")
+    assert tuple(metrics) == VARIANTS
+    assert metrics["neutrals"](TEXTS) + metrics["contradictions"](TEXTS) + metrics["entailments"](TEXTS) == 30
     assert nli_metric("nli", lambda pairs: [("neutral", 1.0)] * len(pairs))(["a", "b"]) == 0

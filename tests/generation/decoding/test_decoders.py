@@ -62,8 +62,8 @@ def names(*entries: Any) -> list[str]:
 
 
 def test_a_linear_sweep_has_both_ends_and_equal_steps() -> None:
-    found = names({"temperature": {"from": 0.2, "to": 1.2, "steps": 6}})
-    assert found == [f"temperature={value}" for value in ("0.2", "0.4", "0.6", "0.8")] + [
+    expanded = names({"temperature": {"from": 0.2, "to": 1.2, "steps": 6}})
+    assert expanded == [f"temperature={value}" for value in ("0.2", "0.4", "0.6", "0.8")] + [
         "ancestral",
         "temperature=1.2",
     ]
@@ -80,9 +80,9 @@ def test_a_log_sweep_has_equal_factors_and_names_a_whole_number_once() -> None:
 
 
 def test_the_published_sweep_of_temperatures_has_a_hundred_decoders() -> None:
-    found = names({"temperature": {"from": 0.2, "to": 1.2, "steps": 100}})  # Tevet & Berant 2021
-    assert len(set(found)) == 100
-    assert (found[0], found[-1]) == ("temperature=0.2", "temperature=1.2")
+    expanded = names({"temperature": {"from": 0.2, "to": 1.2, "steps": 100}})  # Tevet & Berant 2021
+    assert len(set(expanded)) == 100
+    assert (expanded[0], expanded[-1]) == ("temperature=0.2", "temperature=1.2")
 
 
 def test_a_sweep_can_have_a_fixed_temperature_and_drops_repeats() -> None:
@@ -139,7 +139,7 @@ def test_exact_overrules_the_other_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "part"),
+    ("values", "part"),
     [
         ({"max_new_tokens": 0}, "max_new_tokens is 0"),
         ({"max_new_tokens": 2.5}, "whole number"),
@@ -150,9 +150,9 @@ def test_exact_overrules_the_other_limits() -> None:
         ({"exact": True}, "exact is True"),
     ],
 )
-def test_invalid_limits_are_refused(given: dict[str, Any], part: str) -> None:
+def test_invalid_limits_are_refused(values: dict[str, Any], part: str) -> None:
     with pytest.raises(DecoderError, match=part):
-        Limits(**given)
+        Limits(**values)
 
 
 def test_a_decoder_of_wrong_types_is_refused() -> None:

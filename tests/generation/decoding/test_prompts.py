@@ -12,7 +12,7 @@ HERE = {"context": "It rained.", "name": "Ada"}
 
 
 @pytest.mark.parametrize(
-    ("template", "made"),
+    ("template", "expected"),
     [
         ("{context}", "It rained."),
         ("{name}: {context} {name}", "Ada: It rained. Ada"),
@@ -21,8 +21,8 @@ HERE = {"context": "It rained.", "name": "Ada"}
         ("a }} b {{ {name}", "a } b { Ada"),
     ],
 )
-def test_fields_are_filled_in_and_doubled_braces_are_braces(template: str, made: str) -> None:
-    assert fill(template, HERE) == made
+def test_fields_are_filled_in_and_doubled_braces_are_braces(template: str, expected: str) -> None:
+    assert fill(template, HERE) == expected
 
 
 def test_what_a_field_holds_is_never_read_as_a_template() -> None:
@@ -34,9 +34,9 @@ def test_an_unknown_field_is_named_with_the_known_ones() -> None:
         fill("{story}{context}{x}", HERE)
 
 
-@pytest.mark.parametrize(("template", "place"), [("a { b", 3), ("a } b", 3), ("{a{b}}", 1), ("{}", 1), ("{ }x", 1)])
-def test_a_lone_brace_and_a_field_without_a_name_are_reported_with_their_position(template: str, place: int) -> None:
-    with pytest.raises(TemplateError, match=f"character {place} "):
+@pytest.mark.parametrize(("template", "position"), [("a { b", 3), ("a } b", 3), ("{a{b}}", 1), ("{}", 1), ("{ }x", 1)])
+def test_a_lone_brace_and_a_field_without_a_name_are_reported_with_their_position(template: str, position: int) -> None:
+    with pytest.raises(TemplateError, match=f"character {position} "):
         fields_of(template)
 
 
@@ -51,18 +51,18 @@ def test_braces_of_a_priming_text_are_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "made"),
+    ("count", "expected"),
     [(1, "  One"), (3, "  One two,\nthree"), (4, "  One two,\nthree four."), (9, "  One two,\nthree four.")],
 )
-def test_the_first_words_of_a_text(count: int, made: str) -> None:
-    assert first_words("  One two,\nthree four.", count) == made
+def test_the_first_words_of_a_text(count: int, expected: str) -> None:
+    assert first_words("  One two,\nthree four.", count) == expected
 
 
 def test_the_built_in_templates_have_possible_limits_and_known_fields() -> None:
     assert {"story", "reply", "prompt_completion", "continuation", "detection"} <= set(BUILT_IN)
-    for name, each in BUILT_IN.items():
-        Limits(**each.limits)
-        assert fields_of(each.template) == ["prompt" if name == "detection" else "context"]
+    for name, built_in in BUILT_IN.items():
+        Limits(**built_in.limits)
+        assert fields_of(built_in.template) == ["prompt" if name == "detection" else "context"]
     # Zhang et al. 2020, section 4.1: 20 words, then 30 tokens; Clark 2021, ch. 6: 100 words, then the sentence's end.
     assert (BUILT_IN["continuation"].first_words, BUILT_IN["continuation"].limits) == (20, {"exact": 30})
     assert BUILT_IN["detection"].limits["min_words"] == 100

@@ -65,11 +65,11 @@ def test_a_complete_text_ends_its_sentence(text: str) -> None:
 def test_while_a_text_grows_the_end_found_first_is_the_end_of_the_whole() -> None:
     """What the engine relies on: no text is cut where reading on would have shown another end."""
     text = 'Dr. A. Lee paid 3.5 dollars "for tea." He left... quickly! "Why?" she asked. Nobody (e.g. me) knew. End.'
-    for whole in (text[start:] for start in range(0, len(text), 3)):
-        found = first_sentence_end(whole)
-        growing = (first_sentence_end(whole[:length], complete=False) for length in range(len(whole) + 1))
+    for rest in (text[start:] for start in range(0, len(text), 3)):
+        sentence_end = first_sentence_end(rest)
+        growing = (first_sentence_end(rest[:length], complete=False) for length in range(len(rest) + 1))
         first = next((end for end in growing if end is not None), None)
-        assert first in (found, None)
+        assert first in (sentence_end, None)
 
 
 def test_least_words() -> None:

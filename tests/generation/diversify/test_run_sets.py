@@ -30,23 +30,27 @@ def words(texts: Any) -> float:
 
 def test_sets_are_resampled_from_the_runs_own_samples_in_order() -> None:
     run = make_run({"ancestral": [["a", "a", "a", "a", "b", "c"]]})
-    (made,) = diversify_run(run, Design(words, 2, size=3))
+    (diversified,) = diversify_run(run, Design(words, 2, size=3))
     # a a a → drop one, "a" comes → "b" → "c": six responses in all, and one "a" of the first three is left: {a, b, c}.
-    assert (made.result.n_sampled, made.result.reached, sorted(made.result.end)) == (6, True, ["a", "b", "c"])
+    assert (diversified.result.n_sampled, diversified.result.reached, sorted(diversified.result.end)) == (
+        6,
+        True,
+        ["a", "b", "c"],
+    )
 
 
 def test_more_are_drawn_only_where_the_run_has_too_few() -> None:
     run = make_run({"ancestral": [["a", "b", "c"], ["a", "a", "a"]]})
-    asked: list[tuple[str, str, int, int]] = []
+    draws: list[tuple[str, str, int, int]] = []
 
     def more(context: RunContext, model: LanguageModel, decoder: str, first: int, n: int) -> list[str]:
-        asked.append((context.external_id, decoder, first, n))
+        draws.append((context.external_id, decoder, first, n))
         return ["x", "y", "z"]
 
-    made = list(diversify_run(run, Design(words, 2, size=3, most_sampled=8), draw_more=more))
-    assert asked == [("c1", "ancestral", 3, 5)]
-    assert [each.result.reached for each in made] == [True, True]
-    assert sorted(made[1].result.end) == ["a", "x", "y"]
+    diversified = list(diversify_run(run, Design(words, 2, size=3, most_sampled=8), draw_more=more))
+    assert draws == [("c1", "ancestral", 3, 5)]
+    assert [diversified_set.result.reached for diversified_set in diversified] == [True, True]
+    assert sorted(diversified[1].result.end) == ["a", "x", "y"]
 
 
 def test_the_command_writes_sets_for_diversity_evaluation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +59,7 @@ def test_the_command_writes_sets_for_diversity_evaluation(capsys: pytest.Capture
     (row,) = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert (row["label_name"], row["label_value"], row["context"]) == ("temperature", "0.7", "Prompt 0")
     # Dropping either "a b" leaves the same best rest: the first goes, and "d e" comes.
-    assert [row[f"resp_{place}"] for place in range(3)] == ["'=a c", "a b", "d e"]
+    assert [row[f"resp_{number}"] for number in range(3)] == ["'=a c", "a b", "d e"]
     assert float(row["end_score"]) == pytest.approx(distinct_n(["=a c", "a b", "d e"]))
     assert (row["n_sampled"], row["overlap"], row["reached"]) == ("4", "2", "0")
 
@@ -70,16 +74,16 @@ def test_every_trial_has_its_own_samples() -> None:
 
 def test_a_trial_without_samples_draws_its_first_set_and_then_the_rest() -> None:
     run = make_run({"ancestral": [["a", "b", "c", "d"]]})
-    asked: list[tuple[int, int]] = []
+    draws: list[tuple[int, int]] = []
 
     def more(context: RunContext, model: LanguageModel, decoder: str, first: int, n: int) -> list[str]:
-        asked.append((first, n))
+        draws.append((first, n))
         return [f"x{first}"] * n
 
     design = Design(words, 1, size=3, most_sampled=5, trials=2)
     first, second = diversify_run(run, design, draw_more=more)
     assert first.result.n_sampled == 3  # already above: nothing is drawn
-    assert asked == [(5, 3), (8, 2)]
+    assert draws == [(5, 3), (8, 2)]
     assert second.result.end == ("x5", "x5", "x8")
     with pytest.raises(ValueError, match="trial 2 needs the samples 5 to 7"):
         list(diversify_run(run, design))
@@ -90,7 +94,7 @@ def test_the_file_has_trials_relevance_and_the_numbers_of_the_samples(capsys: py
     arguments = ("--threshold", "0.9", "--size", "3", "--most", "4", "--trials", "2", "--stop", "cos-sim")
     run.contexts.update(fields={"human": "Prompt 0"})
     call_command("samples", "diversify", run.name, *arguments, "--reference", "human")
-    out, told = capsys.readouterr()
+    out, errors = capsys.readouterr()
     first, second = csv.DictReader(io.StringIO(out))
     assert [(row["sample_id"], row["trial"], row["samples"]) for row in (first, second)] == [
         ("c0", "1", "1 2 3"), ("c0", "2", "5 6 7"),
@@ -100,17 +104,17 @@ def test_the_file_has_trials_relevance_and_the_numbers_of_the_samples(capsys: py
     assert float(first["end_bleu"]) == pytest.approx(1 / 3)
     assert float(first["start_stop"]) == pytest.approx(cos_sim(["the boat"] * 3))
     assert float(first["end_stop"]) == pytest.approx(cos_sim(["the boat", "the boat", "Prompt 0"]))
-    assert "0 of 2 sets ended above cos-sim = 0.9." in told
-    assert "tiny, ancestral: 0 of 2 above; score " in told
-    assert "4.0 responses drawn; 2.0 of the first set left; bleu 0.000 → 0.167" in told
+    assert "0 of 2 sets ended above cos-sim = 0.9." in errors
+    assert "tiny, ancestral: 0 of 2 above; score " in errors
+    assert "4.0 responses drawn; 2.0 of the first set left; bleu 0.000 → 0.167" in errors
 
 
 def test_decoders_that_draw_nothing_make_no_sets(capsys: pytest.CaptureFixture[str]) -> None:
     make_run({"greedy": [["a"]], "beam=4": [["b"]], "ancestral": [["a", "b", "c"]]})
     call_command("samples", "diversify", "sweep", "--threshold", "0.1", "--size", "3")
-    out, told = capsys.readouterr()
+    out, errors = capsys.readouterr()
     assert [row["decoder"] for row in csv.DictReader(io.StringIO(out))] == ["ancestral"]
-    assert "one text each: beam=4, greedy." in told
+    assert "one text each: beam=4, greedy." in errors
     with pytest.raises(CommandError, match="greedy: nothing is drawn"):
         call_command("samples", "diversify", "sweep", "--threshold", "0.1", "--decoder", "greedy")
 
@@ -126,15 +130,15 @@ def test_a_file_of_sets_is_replaced_only_by_a_whole_one(tmp_path: Path, capsys: 
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "errors"),
     [(OperationalError("no such table: x"), "Run: manage.py migrate"), (KeyboardInterrupt(), "Stopped")],
 )
-def test_interruptions_are_reported(error: BaseException, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interruptions_are_reported(error: BaseException, errors: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any) -> Any:
         raise error
 
     monkeypatch.setattr("generation.management.commands.samples.find_run", fail)
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=errors):
         call_command("samples", "diversify", "sweep", "--threshold", "0.1")
 
 
@@ -143,18 +147,20 @@ def test_what_is_drawn_live_keeps_to_the_run(over_long: str, cut_left: bool, mon
     run = make_run({"ancestral": [["a", "a", "a"]]})
     run.spec = {"over_long": over_long, "limits": {"exact": 7}}
     run.save()
-    asked: list[Any] = []
+    asked_requests: list[Any] = []
 
     class Backend:
         def generate(self, requests: list[Any]) -> list[Any]:
-            asked.extend(requests)
+            asked_requests.extend(requests)
             return [NotGenerated("The prompt is too long.") for _ in requests]
 
     monkeypatch.setattr("generation.registry.open_models.backend_of", lambda model: Backend())
     with pytest.raises(CommandError, match="context c0, ancestral: The prompt is too long"):
         call_command("samples", "diversify", "sweep", "--threshold", "0.9", "--size", "3", "--most", "5", "--live")
     seeds = [sample_seed(run.seed, "c0", run.samples.get(number=0).model.name, "ancestral", n) for n in (3, 4)]
-    assert [(each.seed, each.cut_left, each.limits.exact) for each in asked] == [(seed, cut_left, 7) for seed in seeds]
+    assert [(request.seed, request.cut_left, request.limits.exact) for request in asked_requests] == [
+        (seed, cut_left, 7) for seed in seeds
+    ]
 
 
 @pytest.mark.parametrize(
@@ -219,8 +225,8 @@ ARGUMENTS = ("--threshold", "0.99", "--size", "3", "--most", "3")
 
 def sets(run: str, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[dict[str, str]], str]:
     call_command("samples", "diversify", run, *ARGUMENTS, *arguments)
-    out, told = capsys.readouterr()
-    return list(csv.DictReader(io.StringIO(out))), told
+    out, errors = capsys.readouterr()
+    return list(csv.DictReader(io.StringIO(out))), errors
 
 
 def test_relevance_is_measured_against_the_references_and_not_the_context(
@@ -232,16 +238,16 @@ def test_relevance_is_measured_against_the_references_and_not_the_context(
     run.contexts.update(fields={"first": "a warm day", "second": "it was cold outside"})
     data = tmp_path / "references.csv"
     data.write_text("id,reference\nc0,a warm day\nc0,it was cold outside\nelsewhere,x\n")
-    for given in (("--reference", "first", "--reference", "second"), ("--references", str(data))):
-        (row,), _ = sets(run.name, capsys, *given)
+    for options in (("--reference", "first", "--reference", "second"), ("--references", str(data))):
+        (row,), _ = sets(run.name, capsys, *options)
         assert float(row["start_bleu"]) == pytest.approx(2 / 3)
 
 
 def test_without_references_relevance_is_left_out_and_the_command_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     make_run({"ancestral": [["a", "b", "c"]]})
-    (row,), told = sets("sweep", capsys)
+    (row,), errors = sets("sweep", capsys)
     assert "start_bleu" not in row
-    assert "Relevance is left out: it is measured against human references." in told
+    assert "Relevance is left out: it is measured against human references." in errors
 
 
 def test_references_that_are_missing_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -49,8 +49,13 @@ def test_a_drawn_response_may_go_again() -> None:
 
 
 def test_a_set_at_the_threshold_is_not_above_it() -> None:
-    at = diversify(start=["a", "b", "b"], draw=drawing("c"), metric=words, threshold=2)
-    assert (at.start_score, at.n_sampled, at.end_score, at.reached) == (2, 4, 3, True)
+    diversified = diversify(start=["a", "b", "b"], draw=drawing("c"), metric=words, threshold=2)
+    assert (diversified.start_score, diversified.n_sampled, diversified.end_score, diversified.reached) == (
+        2,
+        4,
+        3,
+        True,
+    )
     never = diversify(start=["a", "b", "c"], draw=drawing("d"), metric=words, threshold=3)
     assert (never.n_sampled, never.end_score, never.reached) == (4, 3, False)
 

@@ -16,9 +16,9 @@ from generation.registry import open_models
 class FakeBackend:
     opened: list[str] = []
 
-    def __init__(self, given: ModelSpec) -> None:
-        self.spec, self.closed = given, False
-        FakeBackend.opened.append(given.source)
+    def __init__(self, model_spec: ModelSpec) -> None:
+        self.spec, self.closed = model_spec, False
+        FakeBackend.opened.append(model_spec.source)
 
     def close(self) -> None:
         self.closed = True
@@ -38,22 +38,22 @@ def spec(source: str, dtype: str = "auto") -> ModelSpec:
 
 
 def opens_when(has_room: Callable[[], bool]) -> Callable[[ModelSpec], FakeBackend]:
-    def open_one(given: ModelSpec) -> FakeBackend:
+    def open_one(model_spec: ModelSpec) -> FakeBackend:
         if not has_room():
             raise NoMemory("no room")
-        return FakeBackend(given)
+        return FakeBackend(model_spec)
 
     return open_one
 
 
 def opened(name: str) -> FakeBackend:
-    made = open_models.open_once(spec(name))
-    assert isinstance(made, FakeBackend)
-    return made
+    backend = open_models.open_once(spec(name))
+    assert isinstance(backend, FakeBackend)
+    return backend
 
 
 def names() -> list[str]:
-    return [each.spec.source for each in open_models._open.values()]
+    return [backend.spec.source for backend in open_models._open.values()]
 
 
 def test_a_model_is_opened_once() -> None:
@@ -63,15 +63,15 @@ def test_a_model_is_opened_once() -> None:
 
 
 def test_one_file_loaded_in_two_ways_is_two_models() -> None:
-    whole, small = open_models.open_once(spec("a", "float32")), open_models.open_once(spec("a", "int8"))
-    assert (whole.spec.dtype, small.spec.dtype) == ("float32", "int8")
+    full, small = open_models.open_once(spec("a", "float32")), open_models.open_once(spec("a", "int8"))
+    assert (full.spec.dtype, small.spec.dtype) == ("float32", "int8")
     assert FakeBackend.opened == ["a", "a"]
 
 
 def test_threads_that_want_the_same_model_at_once_load_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def slow(given: ModelSpec) -> FakeBackend:
+    def slow(model_spec: ModelSpec) -> FakeBackend:
         time.sleep(0.2)
-        return FakeBackend(given)
+        return FakeBackend(model_spec)
 
     monkeypatch.setattr(open_models, "open_backend", slow)
     threads = [threading.Thread(target=open_models.open_once, args=(spec("a"),)) for _ in range(4)]
@@ -101,7 +101,7 @@ def test_there_is_always_a_place_for_one(most: int, monkeypatch: pytest.MonkeyPa
 def test_what_is_released_is_closed() -> None:
     both = [opened(name) for name in "ab"]
     open_models.close_all()
-    assert [each.closed for each in both] == [True, True]
+    assert [backend.closed for backend in both] == [True, True]
     assert names() == []
     assert opened("a") is not both[0]
 
@@ -131,7 +131,7 @@ def test_a_model_too_large_for_an_empty_machine_is_refused(monkeypatch: pytest.M
 def test_a_model_that_cannot_be_loaded_closes_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     a = opened("a")
 
-    def damaged(given: ModelSpec) -> FakeBackend:
+    def damaged(model_spec: ModelSpec) -> FakeBackend:
         raise BackendError("It may be cut short or damaged.")
 
     monkeypatch.setattr(open_models, "open_backend", damaged)

@@ -36,8 +36,8 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
     first = register_model(**GIVEN, options={"threads": 2})
     assert register_model(**GIVEN, options={"threads": 2}).pk == first.pk
     assert first.check_state == "waiting"
-    told = problems(**GIVEN, dtype="bfloat16")
-    assert told == [
+    messages = problems(**GIVEN, dtype="bfloat16")
+    assert messages == [
         "name: There is already a model “gpt2”, with dtype 'auto', options {'threads': 2}. "
         "Models never change, because samples refer to them: choose another name."
     ]
@@ -45,7 +45,7 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"name": "gpt 2"}, "name: “gpt 2” is not a valid name"),
         ({"name": "x" * 61}, "is not a valid name"),
@@ -62,19 +62,19 @@ def test_a_model_is_registered_once_and_the_same_again_is_the_same() -> None:
         (SERVER | {"base_url": "http://key@h/v1"}, "base_url: This is not the address of a server"),
     ],
 )  # fmt: skip
-def test_invalid_models_are_refused(changes: dict[str, Any], told: str) -> None:
-    found = problems(**(GIVEN | changes))
-    assert len(found) == 1, found
-    assert told in found[0]
+def test_invalid_models_are_refused(changes: dict[str, Any], message: str) -> None:
+    messages = problems(**(GIVEN | changes))
+    assert len(messages) == 1, messages
+    assert message in messages[0]
     assert not LanguageModel.objects.exists()
 
 
 @pytest.mark.django_db
 def test_a_key_given_in_place_of_its_variable_s_name_is_refused_and_not_repeated() -> None:
-    found = problems(**SERVER, key_variable="sk-123secret")
-    assert "not a variable for the key of a model server" in found[0]
-    assert "HITSERVER_MODEL_KEY_LAB" in found[0]
-    assert "sk-123secret" not in str(found)
+    messages = problems(**SERVER, key_variable="sk-123secret")
+    assert "not a variable for the key of a model server" in messages[0]
+    assert "HITSERVER_MODEL_KEY_LAB" in messages[0]
+    assert "sk-123secret" not in str(messages)
     assert register_model(**SERVER, key_variable="HITSERVER_MODEL_KEY_LAB").key_variable == "HITSERVER_MODEL_KEY_LAB"
 
 
@@ -122,8 +122,8 @@ def test_who_registered_and_retired_a_model_is_in_the_log() -> None:
     register_model(**SERVER, actor="bob")  # there already
     for retired in (True, True, False):
         retire_model(model_id=model.pk, retired=retired, actor="bob")
-    found = LogEntry.objects.filter(kind="models").order_by("pk").values_list("actor", "action", "about")
-    assert list(found) == [
+    entries = LogEntry.objects.filter(kind="models").order_by("pk").values_list("actor", "action", "about")
+    assert list(entries) == [
         ("ann", "model registered", model.name),
         ("bob", "model retired", model.name),
         ("bob", "model allowed again", model.name),
@@ -172,17 +172,17 @@ def raising(error: Exception) -> Toy:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (BackendError("There is no folder /nowhere."), "There is no folder /nowhere."),
         (MemoryError(), "There is not enough memory."),
         (RuntimeError("PytorchStreamReader failed\nmore"), "RuntimeError: PytorchStreamReader failed"),
     ],
 )
-def test_a_check_that_fails_is_a_message(everything_installed: None, error: Exception, told: str) -> None:
+def test_a_check_that_fails_is_a_message(everything_installed: None, error: Exception, message: str) -> None:
     model = check_model(model_id=make_model().pk, backend_of=raising(error).backend_of)
     assert model.check_state == "failed"
-    assert model.check_message.startswith(told)
+    assert model.check_message.startswith(message)
     again = check_model(model_id=model.pk, backend_of=Toy().backend_of)
     assert (again.check_state, again.check_message) == ("passed", "float32 on cpu")
 

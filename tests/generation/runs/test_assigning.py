@@ -15,8 +15,8 @@ from generation.decoding.decoders import Decoder, expand_decoders
 from generation.models import GenerationRun
 from generation.runs import lifecycle
 from generation.runs.assigning import Assigned, assign_one
-from generation.runs.making import work_on
 from generation.runs.run_files import read_run
+from generation.runs.run_worker import work_on
 from tests.generation.support.run_factories import make_file, make_run
 from tests.generation.support.toy_runs import Toy
 
@@ -45,17 +45,17 @@ def test_each_of_a_hundred_temperatures_gets_ten_of_a_thousand_contexts() -> Non
 @pytest.mark.parametrize("n_contexts", [1, 5, 8, 23, 25])
 def test_decoders_models_and_their_combinations_differ_by_one_context_at_most(n_contexts: int) -> None:
     decoders = TEMPERATURES[:4]
-    found = assigned(n_contexts, models=("a", "b"), decoders=decoders)
-    assert len(found) == n_contexts
-    assert spread(Counter(decoder for _, decoder in found), 4) <= 1
-    assert spread(Counter(model for model, _ in found), 2) <= 1
-    assert spread(Counter(found), 8) <= 1
+    combinations = assigned(n_contexts, models=("a", "b"), decoders=decoders)
+    assert len(combinations) == n_contexts
+    assert spread(Counter(decoder for _, decoder in combinations), 4) <= 1
+    assert spread(Counter(model for model, _ in combinations), 2) <= 1
+    assert spread(Counter(combinations), 8) <= 1
 
 
 def test_every_combination_of_models_and_decoders_is_used() -> None:
     """Also where the number of models divides that of the decoders, so that walking both lists would repeat pairs."""
-    found = assigned(24, models=("a", "b"), decoders=TEMPERATURES[:6])
-    assert Counter(found) == {(model, decoder): 2 for model in "ab" for decoder in TEMPERATURES[:6]}
+    combinations = assigned(24, models=("a", "b"), decoders=TEMPERATURES[:6])
+    assert Counter(combinations) == {(model, decoder): 2 for model in "ab" for decoder in TEMPERATURES[:6]}
 
 
 def test_the_seed_decides_and_the_order_in_the_file_does_not() -> None:
@@ -102,9 +102,9 @@ def test_each_context_is_made_with_its_model_and_decoder_also_when_resumed(every
     work_on(run_id=run.pk, worker="w", backend_of=Toy().backend_of)
     run.refresh_from_db()
     assert (run.state, run.samples.count()) == (GenerationRun.State.DONE, run.n_wanted)
-    made = run.samples.order_by("context__number").values_list("context__external_id", "model__name", "decoder")
+    rows = run.samples.order_by("context__number").values_list("context__external_id", "model__name", "decoder")
     expected = zip((f"c{number}" for number in range(7)), make_file(**values).assigned, strict=True)
-    assert list(made.distinct()) == [(context, model, decoder.name) for context, (model, decoder) in expected]
+    assert list(rows.distinct()) == [(context, model, decoder.name) for context, (model, decoder) in expected]
     assert lifecycle.create_run(file=make_file(**values)) == (run, False)
 
 
@@ -116,7 +116,7 @@ def test_the_command_says_what_each_context_gets(tmp_path: Path, capsys: pytest.
         "decoders: [greedy, top_p=0.9, top_p=0.5]\n"
     )
     call_command("generate", "apply", file)
-    told = capsys.readouterr().out
-    assert "few: 2 samples in 1 chunk (2 contexts, 1 model, 3 decoders)." in told
-    assert "Each context has one model and one decoder." in told
-    assert "Only 2 of 3 combinations are used, because there are no more contexts." in told
+    output = capsys.readouterr().out
+    assert "few: 2 samples in 1 chunk (2 contexts, 1 model, 3 decoders)." in output
+    assert "Each context has one model and one decoder." in output
+    assert "Only 2 of 3 combinations are used, because there are no more contexts." in output

@@ -18,7 +18,7 @@ from django.db import OperationalError
 from generation.backends.base import BackendError
 from generation.management import generate_output as output
 from generation.models import GenerationRun, LanguageModel, Sample
-from generation.runs import chunks, making
+from generation.runs import chunks, run_worker
 from tests.generation.support.run_factories import make_model
 from tests.generation.support.toy_runs import Toy
 from tests.services import ROOT
@@ -70,12 +70,12 @@ def refused(*arguments: Any) -> tuple[str, str, str]:
 
 @pytest.mark.django_db
 def test_a_model_is_registered_and_checked(ready: Toy) -> None:
-    said = generate("register", "new", "--backend", "transformers", "--source", "x", "--option", "threads=2",
+    output = generate("register", "new", "--backend", "transformers", "--source", "x", "--option", "threads=2",
                     "--option", "mode=fast")  # fmt: skip
-    assert "new is registered." in said
-    assert "new works (float32 on cpu)." in said
-    assert "parameters  0.0 M" in said
-    assert "gives       log p and log q" in said
+    assert "new is registered." in output
+    assert "new works (float32 on cpu)." in output
+    assert "parameters  0.0 M" in output
+    assert "gives       log p and log q" in output
     model = LanguageModel.objects.get(name="new")
     assert (model.options, model.check_state) == ({"threads": 2, "mode": "fast"}, "passed")
     assert "new works" in generate("check", "new")
@@ -93,9 +93,9 @@ def test_a_model_that_does_not_work_ends_with_the_reason(ready: Toy) -> None:
         raise BackendError("There is no folder /nowhere.")
 
     ready.before = fail
-    out, _, said = refused("register", "new", "--backend", "transformers", "--source", "/nowhere")
+    out, _, error = refused("register", "new", "--backend", "transformers", "--source", "/nowhere")
     assert "new is registered." in out
-    assert said == "new does not work: There is no folder /nowhere."
+    assert error == "new does not work: There is no folder /nowhere."
     assert "new: There is no folder /nowhere." in generate("models")
 
 
@@ -103,24 +103,24 @@ def test_a_model_that_does_not_work_ends_with_the_reason(ready: Toy) -> None:
 def test_where_models_cannot_run_a_worker_is_asked_to_check(
     nothing_installed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[int] = []
+    checked_ids: list[int] = []
 
     def send(model_id: int) -> bool:
-        sent.append(model_id)
+        checked_ids.append(model_id)
         return True
 
     monkeypatch.setattr("generation.management.commands.generate.send_check", send)
-    said = generate("register", "--embedded")
-    assert "smollm2-135m is registered." in said
-    assert "script/setup --models" in said
-    assert "A worker will check it." in said
-    assert sent == [LanguageModel.objects.get().pk]
+    output = generate("register", "--embedded")
+    assert "smollm2-135m is registered." in output
+    assert "script/setup --models" in output
+    assert "A worker will check it." in output
+    assert checked_ids == [LanguageModel.objects.get().pk]
     assert "does not work" in refused("check", "smollm2-135m")[2]
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("register", "x"), "Give a name, --backend and --source; or --embedded."),
         (("register", "x", "--backend", "transformers", "--source", "y", "--option", "a"), "write NAME=VALUE"),
@@ -134,9 +134,9 @@ def test_where_models_cannot_run_a_worker_is_asked_to_check(
         (("apply", "/nowhere.yaml"), "Nothing was written."),
     ],
 )
-def test_refusals_are_explained_in_plain_words(ready: Toy, arguments: tuple[str, ...], told: str) -> None:
-    _, listed, said = refused(*arguments)
-    assert told in said
+def test_refusals_are_explained_in_plain_words(ready: Toy, arguments: tuple[str, ...], message: str) -> None:
+    _, listed, error = refused(*arguments)
+    assert message in error
     assert "Traceback" not in listed
 
 
@@ -151,9 +151,9 @@ def test_without_models_the_list_says_how_to_get_one() -> None:
 
 @pytest.mark.django_db
 def test_a_run_is_made_here_exported_and_reproduced(ready: Toy, file: Path, tmp_path: Path) -> None:
-    said = generate("apply", file, "--here")
-    assert "small: 10 samples in 1 chunk (2 contexts, 1 model, 2 decoders)." in said
-    assert "small: done, 10 of 10 samples (100%)" in said
+    output = generate("apply", file, "--here")
+    assert "small: 10 samples in 1 chunk (2 contexts, 1 model, 2 decoders)." in output
+    assert "small: done, 10 of 10 samples (100%)" in output
     again = generate("apply", file)
     assert "this run already exists (done); nothing changed." in again
     assert Sample.objects.count() == 10
@@ -165,12 +165,12 @@ def test_a_run_is_made_here_exported_and_reproduced(ready: Toy, file: Path, tmp_
     assert f"{tmp_path / 'all.jsonl'}: 10 samples" in generate("export", "small", "-o", tmp_path / "all.jsonl")
     assert json.loads((tmp_path / "all.jsonl").read_text().splitlines()[0])["sample"] == rows[0]["sample"]
 
-    made = generate("reproduce", "small", "--sample", rows[0]["sample"])
-    assert "The texts are equal." in made
+    output = generate("reproduce", "small", "--sample", rows[0]["sample"])
+    assert "The texts are equal." in output
     Sample.objects.filter(pk=rows[0]["sample"]).update(text="other")
-    told, _, sentence = refused("reproduce", "small", "--sample", rows[0]["sample"])
-    assert "The texts differ." in told
-    assert "batch a text was made in" in told
+    output, _, sentence = refused("reproduce", "small", "--sample", rows[0]["sample"])
+    assert "The texts differ." in output
+    assert "batch a text was made in" in output
     assert sentence == "The sample was not reproduced."
     assert "Its samples have ids from" in refused("reproduce", "small", "--sample", "999999")[1]
 
@@ -179,13 +179,13 @@ def test_a_run_is_made_here_exported_and_reproduced(ready: Toy, file: Path, tmp_
 def test_a_run_is_started_for_the_workers(
     ready: Toy, file: Path, monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Callable[..., Any]
 ) -> None:
-    sent: list[int] = []
-    monkeypatch.setattr("generation.queueing.send_work", sent.append)
+    run_ids: list[int] = []
+    monkeypatch.setattr("generation.queueing.send_work", run_ids.append)
     with django_capture_on_commit_callbacks(execute=True):
-        said = generate("apply", file)
+        output = generate("apply", file)
     run = GenerationRun.objects.get()
-    assert "Next: manage.py generate status small --watch" in said
-    assert (sent, run.state) == ([run.pk], "waiting")
+    assert "Next: manage.py generate status small --watch" in output
+    assert (run_ids, run.state) == ([run.pk], "waiting")
     status = generate("status", "small")
     assert "small: waiting, 0 of 10 samples (0%)" in status
     assert "No worker with models is running." in status
@@ -196,12 +196,12 @@ def test_a_run_is_started_for_the_workers(
 @pytest.mark.django_db
 def test_waiting_shows_the_progress_until_the_end(ready: Toy, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def sleep(seconds: float) -> None:
-        making.work_on(run_id=GenerationRun.objects.get().pk, worker="w", backend_of=ready.backend_of)
+        run_worker.work_on(run_id=GenerationRun.objects.get().pk, worker="w", backend_of=ready.backend_of)
 
     monkeypatch.setattr("time.sleep", sleep)
-    said = generate("apply", file, "--wait")
-    assert "waiting, 0 of 10 samples (0%). No worker with models is running" in said
-    assert "done, 10 of 10 samples (100%)" in said
+    output = generate("apply", file, "--wait")
+    assert "waiting, 0 of 10 samples (0%). No worker with models is running" in output
+    assert "done, 10 of 10 samples (100%)" in output
 
 
 @pytest.mark.django_db
@@ -211,9 +211,9 @@ def test_a_run_that_fails_ends_with_its_message(ready: Toy, file: Path, monkeypa
 
     monkeypatch.setattr(chunks, "PAUSE_SECONDS", 0.0)
     ready.before = fail
-    out, _, said = refused("apply", file, "--here")
+    out, _, error = refused("apply", file, "--here")
     assert "small: failed, 0 of 10 samples" in out
-    assert said == "The run small has failed. Chunk 0 (toy) failed: The server answered 500."
+    assert error == "The run small has failed. Chunk 0 (toy) failed: The server answered 500."
     ready.before = lambda number: None
     assert "small: done, 10 of 10" in generate("resume", "small", "--here")
 
@@ -243,10 +243,10 @@ def test_cancel_and_resume(ready: Toy, file: Path) -> None:
 @pytest.mark.django_db
 def test_problems_of_a_run_file_are_listed_with_their_lines(ready: Toy, file: Path) -> None:
     file.write_text(RUN.replace("samples", "sample") + "seed: x\n")
-    _, listed, said = refused("apply", file)
+    _, listed, error = refused("apply", file)
     assert "line 5, sample: There is no “sample”. Did you mean “samples”?" in listed
     assert "line 7, seed: This is the text “x”." in listed
-    assert said == "Nothing was written."
+    assert error == "Nothing was written."
     assert not GenerationRun.objects.exists()
 
 
@@ -293,17 +293,17 @@ def test_a_wrong_command_line_exits_with_2_and_a_refused_action_with_1(tmp_path:
         return done.returncode, done.stderr
 
     assert ends_with("export", "x", "--sets", "3")[0] == 2
-    code, said = ends_with("status", "x")
+    code, output = ends_with("status", "x")
     assert code == 1
-    assert "Run: manage.py migrate" in said
-    assert "Traceback" not in said
+    assert "Run: manage.py migrate" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0, "0 s"), (89.4, "89 s"), (90, "2 min"), (3599, "60 min"), (12_000, "3 h 20 min")]
+    ("seconds", "shown"), [(0, "0 s"), (89.4, "89 s"), (90, "2 min"), (3599, "60 min"), (12_000, "3 h 20 min")]
 )
-def test_durations_as_people_say_them(seconds: float, told: str) -> None:
-    assert output.duration(seconds) == told
+def test_durations_as_people_say_them(seconds: float, shown: str) -> None:
+    assert output.duration(seconds) == shown
 
 
 def test_sizes_as_people_say_them() -> None:

@@ -68,10 +68,10 @@ def begin(server: Server) -> None:
 def wait_for_samples(server: Server, least: int, seconds: float = 120) -> int:
     """Waits until this many are stored. Returns how many there are then."""
     deadline = time.monotonic() + seconds
-    while (found := count(server)) < least:
+    while (n_stored := count(server)) < least:
         assert time.monotonic() < deadline, server.said()[-5000:]
         time.sleep(0.05)
-    return found
+    return n_stored
 
 
 def model_worker(server: Server) -> psutil.Process:
@@ -202,8 +202,8 @@ def second_worker(server: Server, queue: str = "gpu") -> Iterator[subprocess.Pop
 
 def shares_of(server: Server) -> Counter[str]:
     """How many chunks each process has made."""
-    made = server.ask("SELECT made_with FROM generation_chunk WHERE state = 'done'")
-    return Counter(json.loads(row[0])["worker"] for row in made)
+    origins = server.ask("SELECT made_with FROM generation_chunk WHERE state = 'done'")
+    return Counter(json.loads(row[0])["worker"] for row in origins)
 
 
 def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
@@ -244,8 +244,8 @@ def kill_with_chunks_in_hand(server: Server, worker: subprocess.Popen[bytes]) ->
             return False
         doomed[0].suspend()
         held = holds_chunks(server, doomed[0])
-        for each in doomed:
-            each.kill() if held else each.resume()
+        for process in doomed:
+            process.kill() if held else process.resume()
         return held
 
     wait_for(killed, "chunks in hand", seconds=60)

@@ -18,7 +18,7 @@ from generation.backends.base import Facts
 from generation.models import GenerationRun, LanguageModel
 from generation.registry.checking import check_model
 from generation.runs.export import csv_pieces, json_pieces
-from generation.runs.making import work_on
+from generation.runs.run_worker import work_on
 from tests.generation.support.run_factories import make_model, make_run
 from tests.generation.support.tiny_models import spec, tiny
 from tests.generation.support.toy_runs import Toy
@@ -36,9 +36,9 @@ class From(Toy):
 
 
 def toy(**origin: Any) -> From:
-    made = From()
-    made.origin = origin
-    return made
+    toy = From()
+    toy.origin = origin
+    return toy
 
 
 def work(run: GenerationRun, toy: Toy, *, chunks: float | None = None) -> None:
@@ -110,7 +110,7 @@ def test_a_folder_has_a_checksum_of_what_is_loaded_from_it(tmp_path: Path) -> No
 
 
 def test_the_checksum_of_a_file_is_that_of_every_other_program(tmp_path: Path) -> None:
-    from generation.backends.origin import checksum
+    from generation.backends.model_origin import checksum
 
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF and more")

@@ -74,8 +74,8 @@ def test_without_one_administrator_the_command_says_how_to_give_an_owner(file: P
 def test_the_owner_can_be_set_later_and_changed(file: Path) -> None:
     ada, bob = make_researcher("ada"), make_researcher("bob")
     apply(file)
-    told = apply(file, "--owner", "ada")
-    assert "already exists (waiting); nothing changed." in told and "Owner: ada." in told
+    output = apply(file, "--owner", "ada")
+    assert "already exists (waiting); nothing changed." in output and "Owner: ada." in output
     assert "Owner: ada." in apply(file)  # applying again without a name leaves the owner
     apply(file, "--owner", "bob")
     assert (names(ada), names(bob)) == ([], ["small"])
@@ -99,5 +99,5 @@ def test_an_unknown_owner_is_refused_with_the_closest_name(file: Path) -> None:
 def test_an_address_that_two_users_share_is_refused(file: Path) -> None:
     make_researcher("ada", email="lab@lab.example")
     make_researcher("bob", email="lab@lab.example")
-    told = refusal(file, "--owner", "lab@lab.example")
-    assert "2 users have the address lab@lab.example. Give the user name." in told
+    output = refusal(file, "--owner", "lab@lab.example")
+    assert "2 users have the address lab@lab.example. Give the user name." in output

@@ -13,8 +13,8 @@ from generation.registry import open_models
 from generation.registry.checking import check_model
 from generation.registry.registration import register_model
 from generation.runs.lifecycle import create_run
-from generation.runs.making import work_on
 from generation.runs.reproducing_samples import reproduce_sample
+from generation.runs.run_worker import work_on
 from tests.generation.support.run_factories import make_file
 from tests.generation.support.tiny_models import PROMPTS, tiny
 from tests.support import Server
@@ -78,10 +78,10 @@ def test_any_sample_can_be_drawn_again_from_its_seed() -> None:
     real_model()
     run = real_run(decoders=["top_p=0.8", "greedy"])
     for sample in run.samples.all():
-        made = reproduce_sample(run_id=run.pk, sample_id=sample.pk)
-        assert (made.text, made.same_tokens) == (sample.text, True)
-        assert made.here == made.then
-        assert made.here.startswith("float32 on cpu, sha256 ") and ", torch " in made.here
+        reproduced = reproduce_sample(run_id=run.pk, sample_id=sample.pk)
+        assert (reproduced.text, reproduced.same_tokens) == (sample.text, True)
+        assert reproduced.now == reproduced.then
+        assert reproduced.now.startswith("float32 on cpu, sha256 ") and ", torch " in reproduced.now
 
 
 @pytest.mark.django_db
@@ -135,6 +135,6 @@ def test_a_real_model_on_a_real_worker(tmp_path: Path, live_processes: Callable[
     server = live_processes(worker=True, env={"HITSERVER_PARTS": "studies", "HITSERVER_SUGGESTER_PROCESSES": "0"})
     options = ("--backend", "transformers", "--dtype", "float32", "--device", "cpu")
     server.manage("generate", "register", "tiny", *options, "--source", str(tiny("llama")), "--no-check")
-    said = server.manage("generate", "apply", str(path), "--wait")
-    assert "real: done, 24 of 24 samples (100%)" in said
+    output = server.manage("generate", "apply", str(path), "--wait")
+    assert "real: done, 24 of 24 samples (100%)" in output
     assert "Traceback" not in server.said()

@@ -13,8 +13,8 @@ from generation.backends.base import BackendError
 from generation.models import Chunk, ModelWorker, Sample
 from generation.registry import presence
 from generation.runs import chunks, lifecycle
-from generation.runs.making import make
 from generation.runs.progress import progress
+from generation.runs.run_worker import make_chunks
 from generation.runs.turns import FAILED
 from tests.generation.support.run_factories import make_run
 from tests.generation.support.toy_runs import Toy
@@ -53,7 +53,7 @@ def test_after_three_failures_the_chunk_and_the_run_fail_with_the_message(everyt
     run = make_run(contexts=["One"])
     toy = failing(BackendError("There is no model at /nowhere."), times=99)
     for _ in range(3):
-        assert make([claim(run)], worker="w", backend_of=toy.backend_of) == [FAILED]
+        assert make_chunks([claim(run)], worker="w", backend_of=toy.backend_of) == [FAILED]
         Chunk.objects.exclude(leased_until=None).update(leased_until=timezone.now())
     run.refresh_from_db()
     assert run.state == State.FAILED
@@ -65,7 +65,7 @@ def test_after_three_failures_the_chunk_and_the_run_fail_with_the_message(everyt
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
         (MemoryError(), "There is not enough memory"),
         (RuntimeError("CUDA out of memory. Tried to allocate 20 GiB"), "There is not enough memory"),
@@ -73,10 +73,10 @@ def test_after_three_failures_the_chunk_and_the_run_fail_with_the_message(everyt
         (KeyError(), "KeyError"),
     ],
 )
-def test_whatever_a_library_raises_is_a_message(everything_installed: None, error: Exception, told: str) -> None:
+def test_whatever_a_library_raises_is_a_message(everything_installed: None, error: Exception, message: str) -> None:
     run = make_run(contexts=["One"], samples=1)
     work(run, failing(error, times=1))
-    assert run.chunks.get().message.startswith(told)
+    assert run.chunks.get().message.startswith(message)
 
 
 @pytest.mark.django_db
@@ -97,9 +97,9 @@ def test_prompts_that_the_model_refuses_fail_the_run_at_once_and_all_are_named(e
 def test_a_chunk_that_keeps_ending_its_workers_fails_in_the_end(everything_installed: None) -> None:
     run = make_run(contexts=["One"], samples=1)
     for losses in range(5):
-        taken = claim(run)
-        assert taken.chunk.losses == losses
-        let_run_out(taken)
+        claimed = claim(run)
+        assert claimed.chunk.losses == losses
+        let_run_out(claimed)
     assert chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS) == []
     assert lifecycle.wake_workers() == 0
     run.refresh_from_db()
@@ -168,14 +168,14 @@ def test_a_run_that_has_ended_is_neither_cancelled_nor_resumed(everything_instal
 
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    sent: list[int] = []
+    run_ids: list[int] = []
 
     def send(run_id: int) -> bool:
-        sent.append(run_id)
+        run_ids.append(run_id)
         return True
 
     monkeypatch.setattr("generation.queueing.send_work", send)
-    return sent
+    return run_ids
 
 
 @pytest.mark.django_db
@@ -211,17 +211,17 @@ def test_as_many_messages_go_out_as_workers_are_idle_and_chunks_are_free(message
 def test_a_stale_chunk_wakes_a_worker_and_a_leased_one_does_not(messages: list[int]) -> None:
     run = make_run(contexts=["One"], samples=1)
     see_worker("a")
-    taken = claim(run)
+    claimed = claim(run)
     assert lifecycle.wake_workers() == 0
-    let_run_out(taken)
+    let_run_out(claimed)
     assert lifecycle.wake_workers() == 1
 
 
 @pytest.mark.django_db
 def test_a_run_whose_worker_was_killed_behind_its_last_chunk_is_ended(messages: list[int]) -> None:
     run = make_run(contexts=["One"], samples=1)
-    taken = claim(run)
-    chunks.store(taken, made(taken), seconds=1.0)
+    claimed = claim(run)
+    chunks.store(claimed, made(claimed), seconds=1.0)
     run.refresh_from_db()
     assert run.state == State.RUNNING
     lifecycle.wake_workers()

@@ -68,7 +68,7 @@ def chunks() -> str:
 
 
 @pytest.mark.parametrize(
-    ("attack", "megabytes", "told"),
+    ("attack", "megabytes", "message"),
     [
         (aliases, 50, "a.yaml: Line 3 uses an anchor (&) or an alias (*). Write the value out"),
         (flat_lists, 200, "more than 100,000 values; line 3 is the first beyond that. Put long lists"),
@@ -80,21 +80,21 @@ def chunks() -> str:
     ],
 )
 def test_a_run_file_that_would_fill_the_memory(
-    tmp_path: Path, attack: Callable[[], str], megabytes: int, told: str
+    tmp_path: Path, attack: Callable[[], str], megabytes: int, message: str
 ) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(attack())
-    said = read_limited(path, megabytes=megabytes)
-    assert told in said
-    assert len(said) < 2_000
+    output = read_limited(path, megabytes=megabytes)
+    assert message in output
+    assert len(output) < 2_000
 
 
 def test_a_message_quotes_only_the_beginning_of_a_long_value(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(f"{HEAD}decoders: [[{'x, ' * 90_000}]]\nlimits: {{exact: 0x{'f' * 90}}}\ncontexts: [x]\n")
-    said = read_limited(path, megabytes=150)
-    assert "is neither a decoder's name nor a sweep" in said or "…" in said
-    assert len(said) < 3_000
+    output = read_limited(path, megabytes=150)
+    assert "is neither a decoder's name nor a sweep" in output or "…" in output
+    assert len(output) < 3_000
 
 
 # --- files of contexts ---
@@ -119,7 +119,7 @@ def many_columns() -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "attack", "megabytes", "told"),
+    ("name", "attack", "megabytes", "message"),
     [
         ("c.jsonl", different_names, 700, "c.jsonl has more than 5,000,000 cells (rows times columns). Split it"),
         ("c.jsonl", one_line_of_lists, 250, "Line 1 of c.jsonl has more than 4,000,000 characters."),
@@ -128,12 +128,12 @@ def many_columns() -> str:
     ],
 )
 def test_a_file_of_contexts_that_would_fill_the_memory(
-    tmp_path: Path, name: str, attack: Callable[[], str], megabytes: int, told: str
+    tmp_path: Path, name: str, attack: Callable[[], str], megabytes: int, message: str
 ) -> None:
     (tmp_path / name).write_text(attack())
     path = tmp_path / "a.yaml"
     path.write_text(f"{HEAD}decoders: [greedy]\ncontexts: {name}\n")
-    assert told in read_limited(path, megabytes=megabytes)
+    assert message in read_limited(path, megabytes=megabytes)
 
 
 @pytest.mark.parametrize("text", ["{context}", "a {context} b {context}{x}", "{{{context}}}"])

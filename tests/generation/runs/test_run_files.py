@@ -53,7 +53,7 @@ def test_what_is_left_out_has_its_default(tmp_path: Path) -> None:
     run = read(tmp_path, SMALL)
     assert (run.name, run.models, run.samples, run.seed, run.chunk_size) == ("small", ("one", "two"), 1, 1, 64)
     assert [decoder.name for decoder in run.decoders] == ["greedy", "top_p=0.9"]
-    assert [(each.external_id, each.prompt, each.keep) for each in run.contexts] == [
+    assert [(context.external_id, context.prompt, context.keep) for context in run.contexts] == [
         ("1", "First text", 0),
         ("b", "Second text", 0),
     ]
@@ -75,8 +75,8 @@ def test_a_built_in_template_brings_its_limits_priming_text_and_words() -> None:
     reply = read_run(document(template="reply", contexts=["Hello?"]), folder=Path())
     assert reply.contexts[0].prompt.endswith("\n\nComment: Hello?\nReply:")
     assert reply.contexts[0].prompt[reply.contexts[0].keep :] == "Comment: Hello?\nReply:"
-    own = read_run(document(template="reply", priming="", limits={"exact": 9}, first_words=1), folder=Path())
-    assert (own.contexts[0].keep, own.limits, own.first_words) == (0, Limits(exact=9), 1)
+    unprimed_run = read_run(document(template="reply", priming="", limits={"exact": 9}, first_words=1), folder=Path())
+    assert (unprimed_run.contexts[0].keep, unprimed_run.limits, unprimed_run.first_words) == (0, Limits(exact=9), 1)
 
 
 def test_the_spec_is_json_with_sweeps_expanded() -> None:
@@ -109,7 +109,7 @@ def test_the_examples_have_the_published_sweeps() -> None:
     dectest = runs["dectest"]
     assert (dectest.assign, dectest.samples) == ("one_per_context", 5)
     assert dectest.decoders == runs["sweep_temperature"].decoders
-    assert all(len(each.fields["context"].split()) == 20 for each in runs["quality"].contexts)
+    assert all(len(context.fields["context"].split()) == 20 for context in runs["quality"].contexts)
     assert runs["detection"].contexts[0].keep > 100
 
 
@@ -124,7 +124,7 @@ def test_contexts_from_a_csv_file_with_columns_of_other_names(tmp_path: Path) ->
         tmp_path,
         HEAD + "{file: news.csv, id: nr, fields: {context: body}, most: 2}\n",
     )
-    assert [(each.external_id, each.prompt, each.fields["domain"]) for each in run.contexts] == [
+    assert [(context.external_id, context.prompt, context.fields["domain"]) for context in run.contexts] == [
         ("7", "Two\nlines", "news"),
         ("8", "Other", "news"),
     ]
@@ -134,11 +134,11 @@ def test_contexts_from_a_csv_file_with_columns_of_other_names(tmp_path: Path) ->
 def test_contexts_from_json_lines(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"id": 1, "context": "x\\u2028y"}\n\n{"id": "2", "context": "z"}\n')
     run = read(tmp_path, "name: r\nmodels: [m]\ndecoders: [greedy]\ncontexts: a.jsonl\n")
-    assert [(each.external_id, each.prompt) for each in run.contexts] == [("1", "x\u2028y"), ("2", "z")]
+    assert [(context.external_id, context.prompt) for context in run.contexts] == [("1", "x\u2028y"), ("2", "z")]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "messages"),
     [
         ("a.csv", b"id,context\na,1\na,2\n", ["a.csv, line 3: The id “a” is already used: a.csv, line 2"]),
         ("a.csv", b"id,context\na,\nb,  \n,x\n", ["a.csv, line 4: The id is empty",
@@ -156,13 +156,13 @@ def test_contexts_from_json_lines(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_problems_of_a_file_of_contexts_come_all_at_once_with_their_lines(
-    tmp_path: Path, name: str, content: bytes, told: list[str]
+    tmp_path: Path, name: str, content: bytes, messages: list[str]
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    found = problems(tmp_path, HEAD + name + "\n")
-    assert len(found) == len(told), found
-    for expected in told:
-        assert any(expected in problem for problem in found), found
+    messages = problems(tmp_path, HEAD + name + "\n")
+    assert len(messages) == len(messages), messages
+    for expected in messages:
+        assert any(expected in problem for problem in messages), messages
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_all_problems_of_a_run_file_are_reported_at_once_with_their_lines(tmp_path: Path) -> None:
-    found = problems(
+    messages = problems(
         tmp_path,
         "name: a b\n"
         "models: []\n"
@@ -206,12 +206,12 @@ def test_all_problems_of_a_run_file_are_reported_at_once_with_their_lines(tmp_pa
         "line 14, contexts, entry 3: This is 3 without an id",
     ]
     for text in expected:
-        assert any(problem.startswith(text) for problem in found), (text, found)
-    assert len(found) == len(expected), found
+        assert any(problem.startswith(text) for problem in messages), (text, messages)
+    assert len(messages) == len(expected), messages
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"template": "{context} {topic}"}, "uses {topic}, which the context does not have; its fields: {context}."),
         ({"template": "No field at all"}, "all prompts would be the same"),
@@ -233,14 +233,14 @@ def test_all_problems_of_a_run_file_are_reported_at_once_with_their_lines(tmp_pa
         ({"chunk_size": 0}, "chunk_size: This is 0"),
     ],
 )  # fmt: skip
-def test_one_problem_each(changes: dict[str, Any], told: str) -> None:
-    found = wrong(**changes)
-    assert len(found) == 1, found
-    assert told in found[0]
+def test_one_problem_each(changes: dict[str, Any], message: str) -> None:
+    messages = wrong(**changes)
+    assert len(messages) == 1, messages
+    assert message in messages[0]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("name: [", "This is not valid YAML"),
         ("- a\n- b\n", "The file has no keys"),
@@ -249,10 +249,10 @@ def test_one_problem_each(changes: dict[str, Any], told: str) -> None:
         ("limits: {exact: 1, exact: 2}\n", "limits.exact: The key appears twice"),
     ],
 )
-def test_text_that_is_not_a_run_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
-    assert told in problems(tmp_path, text)[0]
+def test_text_that_is_not_a_run_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    assert message in problems(tmp_path, text)[0]
 
 
 def test_missing_keys_are_named(tmp_path: Path) -> None:
-    found = problems(tmp_path, "seed: 3\n")
-    assert [problem.partition(":")[0] for problem in found] == ["name", "models", "decoders", "contexts"]
+    messages = problems(tmp_path, "seed: 3\n")
+    assert [problem.partition(":")[0] for problem in messages] == ["name", "models", "decoders", "contexts"]

@@ -17,7 +17,7 @@ from generation.decoding.seeds import sample_seed
 from generation.models import Chunk, GenerationRun, Sample
 from generation.registry import presence
 from generation.runs import chunks
-from generation.runs.making import TurnSize, make, work_on
+from generation.runs.run_worker import TurnSize, make_chunks, work_on
 from generation.runs.turns import LOST, STORED
 from tests.generation.support.run_factories import make_model, make_run
 from tests.generation.support.toy_runs import Toy
@@ -82,11 +82,11 @@ def test_a_chunk_handed_back_is_free_at_once_and_not_counted_as_lost() -> None:
 @pytest.mark.django_db
 def test_samples_and_the_end_of_their_chunk_are_stored_together_or_not_at_all() -> None:
     run = make_run(contexts=["One"], samples=2)
-    taken = claim(run)
-    texts = made(taken)
+    claimed = claim(run)
+    texts = made(claimed)
     texts[-1] = Generated("x", (1,), 1, 5.0, None, "end", 0.1, 1)  # a log-probability above 0: the database refuses it
     with pytest.raises(IntegrityError), transaction.atomic():
-        chunks.store(taken, texts, seconds=1.0)
+        chunks.store(claimed, texts, seconds=1.0)
     assert not Sample.objects.exists()
     assert Chunk.objects.get().state == "waiting"
 
@@ -94,11 +94,11 @@ def test_samples_and_the_end_of_their_chunk_are_stored_together_or_not_at_all() 
 @pytest.mark.django_db
 def test_the_database_refuses_a_second_sample_for_a_place() -> None:
     run = make_run(contexts=["One"], samples=1)
-    taken = claim(run)
-    chunks.store(taken, made(taken), seconds=1.0)
-    Chunk.objects.update(state="waiting", leased_by=taken.lease)
+    claimed = claim(run)
+    chunks.store(claimed, made(claimed), seconds=1.0)
+    Chunk.objects.update(state="waiting", leased_by=claimed.lease)
     with pytest.raises(IntegrityError), transaction.atomic():
-        chunks.store(taken, made(taken), seconds=1.0)
+        chunks.store(claimed, made(claimed), seconds=1.0)
 
 
 @pytest.mark.django_db
@@ -130,7 +130,7 @@ def test_a_lease_is_extended_while_the_chunk_is_being_made(everything_installed:
 def test_a_worker_that_has_lost_its_lease_stops_early(everything_installed: None, settings: Any) -> None:
     settings.CHUNK_LEASE_SECONDS = 0.2
     run = make_run(contexts=["One"], samples=50, chunk_size=100)
-    taken = claim(run)
+    claimed = claim(run)
 
     def steal(number: int) -> None:
         if number == 1:
@@ -138,7 +138,7 @@ def test_a_worker_that_has_lost_its_lease_stops_early(everything_installed: None
         time.sleep(0.02)
 
     toy = Toy(before=steal)
-    assert make([taken], worker="w", backend_of=toy.backend_of) == [LOST]
+    assert make_chunks([claimed], worker="w", backend_of=toy.backend_of) == [LOST]
     assert len(toy.seen) < 100
     assert not Sample.objects.exists()
 
@@ -171,11 +171,13 @@ def test_several_chunks_of_one_model_are_taken_together_and_a_lost_one_alone() -
     run = make_run(contexts=["One"], samples=6, models=["toy", "other"], chunk_size=4)  # three chunks for each
     lost = claim(run)
     together = chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=5)
-    assert [taken.chunk.number for taken in together] == [1, 2]
+    assert [claimed.chunk.number for claimed in together] == [1, 2]
     let_run_out(lost)
-    assert [taken.chunk.number for taken in chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=5)] == [0]
+    assert [claimed.chunk.number for claimed in chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=5)] == [
+        0
+    ]
     others = chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=5)
-    assert [taken.chunk.number for taken in others] == [3, 4, 5]
+    assert [claimed.chunk.number for claimed in others] == [3, 4, 5]
 
 
 @pytest.mark.django_db
@@ -192,7 +194,7 @@ def test_a_fast_worker_claims_more_and_more_chunks_and_a_slow_one_does_not(every
     assert turns(make_thirty(), Toy()) == [2, 4, 8, 16]
     slow = Toy(before=lambda number: time.sleep(0.01))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("generation.runs.making.TURN_SECONDS", 0.01)
+        patch.setattr("generation.runs.run_worker.TURN_SECONDS", 0.01)
         assert turns(make_thirty(), slow) == [2] * 15
 
 
@@ -217,11 +219,11 @@ def test_after_a_failure_every_chunk_is_tried_for_itself(
     monkeypatch.setattr(chunks, "PAUSE_SECONDS", 0.0)
     run = make_run(contexts=["One"], decoders=["top_p=0.9"], samples=16, chunk_size=2)
     bad = sample_seed(1, "1", "toy", "top_p=0.9", 5)
-    asked: list[int] = []
+    sizes: list[int] = []
 
     class Picky(Toy):
         def generate(self, requests: Any, on_done: Any = None) -> Any:
-            asked.append(len(requests))
+            sizes.append(len(requests))
             if any(request.seed == bad for request in requests):
                 raise BackendError("Not that one.")
             return super().generate(requests, on_done)
@@ -229,8 +231,8 @@ def test_after_a_failure_every_chunk_is_tried_for_itself(
     work_on(run_id=run.pk, worker="w", backend_of=Picky().backend_of)
     run.refresh_from_db()
     assert run.state == State.FAILED
-    assert asked[:2] == [2, 4]
-    assert asked[2] == 2
+    assert sizes[:2] == [2, 4]
+    assert sizes[2] == 2
     failed = run.chunks.get(state="failed")
     assert failed.places == [[0, "top_p=0.9", 4, 2]]
     assert not run.chunks.exclude(pk=failed.pk).filter(attempts__gt=1).exists()
@@ -239,10 +241,10 @@ def test_after_a_failure_every_chunk_is_tried_for_itself(
 @pytest.mark.django_db(transaction=True)
 def test_lost_chunks_are_not_stored_with_those_made_together(everything_installed: None) -> None:
     run = make_run(contexts=["One"], decoders=["top_p=0.9"], samples=4, chunk_size=2)
-    taken = chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=2)
+    claimed = chunks.claim(run_id=run.pk, worker="w", backends=BACKENDS, most=2)
 
     def steal(number: int) -> None:
-        Chunk.objects.filter(pk=taken[0].chunk.pk).update(leased_by="other#1")
+        Chunk.objects.filter(pk=claimed[0].chunk.pk).update(leased_by="other#1")
 
-    assert make(taken, worker="w", backend_of=Toy(before=steal).backend_of) == [LOST, STORED]
+    assert make_chunks(claimed, worker="w", backend_of=Toy(before=steal).backend_of) == [LOST, STORED]
     assert set(run.samples.values_list("number", flat=True)) == {2, 3}

@@ -19,8 +19,8 @@ def test_who_created_cancelled_and_resumed_a_run_is_in_the_log() -> None:
         lifecycle.cancel_run(run_id=run.pk, actor="bob")
     for _ in range(2):
         lifecycle.resume_run(run_id=run.pk, wake_workers=False, actor="ann")
-    found = LogEntry.objects.filter(kind="runs").order_by("pk").values_list("actor", "action", "about")
-    assert list(found) == [
+    entries = LogEntry.objects.filter(kind="runs").order_by("pk").values_list("actor", "action", "about")
+    assert list(entries) == [
         ("ann", "run created", "sweep"),
         ("bob", "run cancelled", "sweep"),
         ("ann", "run resumed", "sweep"),

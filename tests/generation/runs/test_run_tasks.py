@@ -24,9 +24,9 @@ from tests.services import wait_for
 @pytest.fixture
 def messages(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Runs that a message was sent for; nothing is run."""
-    sent: list[int] = []
-    monkeypatch.setattr(queueing, "send_work", sent.append)
-    return sent
+    run_ids: list[int] = []
+    monkeypatch.setattr(queueing, "send_work", run_ids.append)
+    return run_ids
 
 
 @pytest.mark.django_db
@@ -36,8 +36,8 @@ def test_work_makes_the_run_and_calls_one_more_worker(toy: Toy, messages: list[i
     run.refresh_from_db()
     assert run.state == "done"
     assert messages == [run.pk]
-    assert presence.present().models == ["toy"]
-    assert presence.present().state == presence.IDLE
+    assert presence.of_this_process().models == ["toy"]
+    assert presence.of_this_process().state == presence.IDLE
 
 
 @pytest.mark.django_db
@@ -70,7 +70,7 @@ def test_a_machine_without_requirements_says_so_and_leaves_the_run_alone(
     run.refresh_from_db()
     assert (run.state, run.message) == ("waiting", "")
     assert not run.chunks.exclude(leased_by="", attempts=0).exists()
-    assert (presence.present().state, messages) == (presence.WITHOUT, [])
+    assert (presence.of_this_process().state, messages) == (presence.WITHOUT, [])
 
 
 @pytest.mark.django_db
@@ -115,18 +115,18 @@ def test_models_are_loaded_on_the_queue_gpu_and_the_scheduler_wakes_them() -> No
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_is_seen_idle_then_at_work_then_gone(everything_installed: None, presence_threads: None) -> None:
-    here = presence.Presence()
-    here.start()
+    process = presence.Presence()
+    process.start()
     try:
-        until(lambda: list(presence.alive().values_list("name", "state")) == [(here.name, presence.IDLE)])
-        with here.working("run 7"):
-            here.loaded("toy")
+        until(lambda: list(presence.alive().values_list("name", "state")) == [(process.name, presence.IDLE)])
+        with process.working("run 7"):
+            process.loaded("toy")
             until(lambda: ModelWorker.objects.get().state == presence.WORKING)
             until(lambda: ModelWorker.objects.get().message == "run 7")
         until(lambda: ModelWorker.objects.get().state == presence.IDLE)
         assert ModelWorker.objects.get().models_loaded == ["toy"]
     finally:
-        here.stop()
+        process.stop()
     assert not ModelWorker.objects.exists()
 
 
@@ -136,7 +136,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_a_worker_of_the_model_queue_shows_itself_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[int] = []
-    monkeypatch.setattr(presence, "present", lambda: shown.append(1))
+    monkeypatch.setattr(presence, "of_this_process", lambda: shown.append(1))
     for queues, seen in ((["gpu"], 1), (["default"], 0), (["default", "gpu"], 1), (None, 0)):
         shown.clear()
         queue.note_queues(options={"queues": queues})
@@ -161,16 +161,16 @@ def test_no_model_worker_is_started_where_none_could_work(
     nothing_installed: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PARTS", ["studies", "marketplace"])
-    assert supervisor.queues_here() == ["default"]
-    told = capsys.readouterr().err
-    assert "This server runs no language models. The requirements for models are not installed" in told
+    assert supervisor.available_queues() == ["default"]
+    errors = capsys.readouterr().err
+    assert "This server runs no language models. The requirements for models are not installed" in errors
 
 
 def test_a_marketplace_alone_needs_no_model_worker(
     nothing_installed: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PARTS", ["marketplace"])
-    assert supervisor.queues_here() == ["default"]
+    assert supervisor.available_queues() == ["default"]
     assert capsys.readouterr().err == ""
 
 
@@ -178,7 +178,7 @@ def test_with_a_model_s_requirements_there_is_a_worker(
     everything_installed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PARTS", ["studies"])
-    assert supervisor.queues_here() == ["default", "gpu"]
+    assert supervisor.available_queues() == ["default", "gpu"]
 
 
 # --- requirements ---

@@ -14,8 +14,8 @@ from generation.decoding.seeds import sample_seed
 from generation.models import GenerationRun, LanguageModel, ModelWorker, RunContext
 from generation.registry import presence
 from generation.runs import chunks, lifecycle
-from generation.runs.making import work_on
 from generation.runs.progress import find_run, progress
+from generation.runs.run_worker import work_on
 from tests.generation.support.run_factories import make_file, make_model, make_run
 from tests.generation.support.toy_runs import Toy
 from tests.generation.support.worked_runs import (
@@ -49,7 +49,7 @@ def test_every_place_of_a_run_is_planned_once() -> None:
 def test_prompts_of_one_length_come_together_the_longest_first_with_all_decoders_of_a_context() -> None:
     texts = ["a" * length for length in (3, 50, 4, 51)]
     run = make_run(contexts=texts, samples=1, chunk_size=4)
-    planned = [[(place[0], place[1]) for place in chunk.places] for chunk in run.chunks.order_by("number")]
+    planned = [[(samples[0], samples[1]) for samples in chunk.places] for chunk in run.chunks.order_by("number")]
     both = ["top_p=0.9", "temperature=0.5"]
     assert planned == [
         [(number, decoder) for number in (3, 1) for decoder in both],
@@ -79,11 +79,11 @@ def test_all_unusable_models_are_reported_at_once_with_the_nearest_name() -> Non
     make_model(name="broken", check_state="failed", check_message="No such file.")
     with pytest.raises(Invalid) as caught:
         lifecycle.create_run(file=make_file(models=["good", "godo", "old", "broken"]))
-    said = [str(problem) for problem in caught.value.problems]
-    assert len(said) == 3
-    assert "There is no “godo”. Did you mean “good”?" in said[0]
-    assert "“old” is retired" in said[1]
-    assert "“broken” does not work: No such file." in said[2]
+    messages = [str(problem) for problem in caught.value.problems]
+    assert len(messages) == 3
+    assert "There is no “godo”. Did you mean “good”?" in messages[0]
+    assert "“old” is retired" in messages[1]
+    assert "“broken” does not work: No such file." in messages[2]
     assert not GenerationRun.objects.exists()
 
 
@@ -159,9 +159,9 @@ def test_the_last_chunk_calls_nobody(everything_installed: None) -> None:
 @pytest.mark.django_db
 def test_a_nul_character_is_stored_as_one_that_databases_take() -> None:
     run = make_run(contexts=["One"], samples=1)
-    taken = claim(run)
-    texts = [Generated("a\x00b", (1,), 1, -1.0, None, "end", 0.1, 1) for _ in taken.places]
-    assert chunks.store(taken, texts, seconds=1.0)
+    claimed = claim(run)
+    texts = [Generated("a\x00b", (1,), 1, -1.0, None, "end", 0.1, 1) for _ in claimed.planned]
+    assert chunks.store(claimed, texts, seconds=1.0)
     assert set(run.samples.values_list("text", flat=True)) == {"a�b"}
 
 
@@ -172,17 +172,17 @@ def test_a_nul_character_is_stored_as_one_that_databases_take() -> None:
 def test_the_progress_of_a_run_with_its_rate_and_time_left() -> None:
     run = make_run(contexts=["One"], samples=10, chunk_size=4)  # 20 samples in 5 chunks
     for worker, seconds in (("a", 2.0), ("b", 4.0), ("a", 2.0)):
-        taken = claim(run)
-        chunks.store(taken, made(taken), seconds=seconds, made_with={"worker": worker})
+        claimed = claim(run)
+        chunks.store(claimed, made(claimed), seconds=seconds, made_with={"worker": worker})
     claim(run)
-    found = progress(run)
-    assert (found.n_done, found.n_wanted, found.share) == (12, 20, 0.6)
-    assert (found.chunks, found.chunks_done, found.at_work) == (5, 3, 1)
+    figures = progress(run)
+    assert (figures.n_done, figures.n_wanted, figures.share) == (12, 20, 0.6)
+    assert (figures.chunks, figures.chunks_done, figures.at_work) == (5, 3, 1)
     # Side by side: a makes 4 samples of 2 tokens in 2 seconds, b in 4.
-    assert found.samples_per_second == pytest.approx(3.0, rel=0.01)
-    assert found.tokens_per_second == pytest.approx(6.0, rel=0.01)
-    assert found.seconds_left == pytest.approx(8 / 3, rel=0.01)
-    assert found.note == ""
+    assert figures.samples_per_second == pytest.approx(3.0, rel=0.01)
+    assert figures.tokens_per_second == pytest.approx(6.0, rel=0.01)
+    assert figures.seconds_left == pytest.approx(8 / 3, rel=0.01)
+    assert figures.note == ""
 
 
 @pytest.mark.django_db

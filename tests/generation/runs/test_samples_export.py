@@ -12,7 +12,7 @@ import pytest
 
 from generation.models import GenerationRun, Sample
 from generation.runs.export import COLUMNS, csv_pieces, json_pieces
-from generation.runs.making import work_on
+from generation.runs.run_worker import work_on
 from generation.runs.samples import label_of, samples_of, shown_context
 from tests.generation.support.run_factories import make_run
 from tests.generation.support.toy_runs import Toy
@@ -47,8 +47,10 @@ def test_raters_never_see_the_priming_text() -> None:
 @pytest.mark.django_db
 def test_samples_come_context_by_context_in_the_order_of_the_run_file(everything_installed: None) -> None:
     run = finished(decoders=["top_k=100", "top_k=20", "greedy"], samples=2, models=["toy", "other"], chunk_size=3)
-    found = [[(each.context_id, each.model, each.decoder, each.number) for each in rows] for rows in samples_of(run)]
-    assert found == [
+    rows_by_context = [
+        [(row.context_id, row.model, row.decoder, row.number) for row in rows] for rows in samples_of(run)
+    ]
+    assert rows_by_context == [
         [
             (context, model, decoder, number)
             for model in ("toy", "other")
@@ -57,7 +59,7 @@ def test_samples_come_context_by_context_in_the_order_of_the_run_file(everything
         ]
         for context in ("1", "2", "3")
     ]
-    assert [each["sample"] for each in exported(run)] == [str(each.id) for rows in samples_of(run) for each in rows]
+    assert [row["sample"] for row in exported(run)] == [str(row.id) for rows in samples_of(run) for row in rows]
 
 
 @pytest.mark.django_db
@@ -77,10 +79,10 @@ def test_a_row_holds_all_of_its_sample(everything_installed: None) -> None:
 def test_the_csv_file_is_safe_in_a_spreadsheet_and_json_lines_are_exact(everything_installed: None) -> None:
     run = finished(contexts=["Grüße"], samples=2)
     Sample.objects.update(text="=1+1")
-    assert {each["text"] for each in exported(run)} == {"'=1+1"}
+    assert {row["text"] for row in exported(run)} == {"'=1+1"}
     lines = [json.loads(line) for line in "".join(json_pieces(run)).splitlines()]
-    assert {each["text"] for each in lines} == {"=1+1"}
-    assert [each["sample"] for each in lines] == [each["sample"] for each in exported(run)]
+    assert {row["text"] for row in lines} == {"=1+1"}
+    assert [row["sample"] for row in lines] == [row["sample"] for row in exported(run)]
     assert "Grüße" in "".join(json_pieces(run))
 
 
@@ -107,4 +109,4 @@ def test_texts_with_carriage_returns_are_one_row_each(everything_installed: None
     """Three contexts with one sample each: a header and three rows, whatever the texts contain."""
     run = finished(samples=1, decoders=["ancestral"])
     Sample.objects.update(text="One\rtwo\r")
-    assert [each["text"] for each in exported(run)] == ["One\rtwo\r"] * 3
+    assert [row["text"] for row in exported(run)] == ["One\rtwo\r"] * 3

@@ -15,8 +15,8 @@ pytest.importorskip("openai", reason="openai is not installed (script/setup --mo
 from generation.models import GenerationRun, LanguageModel
 from generation.registry import open_models
 from generation.runs import chunks, lifecycle
-from generation.runs.making import work_on
 from generation.runs.progress import progress
+from generation.runs.run_worker import work_on
 from tests.generation.support.openai_server import Server, completion
 from tests.generation.support.run_factories import make_file, make_model
 
@@ -41,13 +41,13 @@ def run_on(server: Server, **values: Any) -> GenerationRun:
         name="served", backend="openai", source="m", base_url=server.url,
         options={"server": "vllm", "retries": 1, "timeout": 5, "concurrency": 1},
     )  # fmt: skip
-    given: dict[str, Any] = {
+    file_values: dict[str, Any] = {
         "contexts": ["One"],
         "decoders": ["ancestral"],
         "samples": 4,
         "limits": {"max_new_tokens": 3},
     }
-    return lifecycle.create_run(file=make_file(models=["served"], **(given | values)))[0]
+    return lifecycle.create_run(file=make_file(models=["served"], **(file_values | values)))[0]
 
 
 def work(run: GenerationRun) -> int:
@@ -91,14 +91,14 @@ def test_nobody_asks_a_server_that_is_away_until_its_pause_is_over(server: Serve
     run, other = run_on(server, chunk_size=1), run_on(server, chunk_size=1)
     server.answering = lambda *_: AWAY[0]
     work(run)
-    asked = len(server.asked)
+    n_calls = len(server.asked)
     work(run)
     work(other)
-    assert len(server.asked) == asked
+    assert len(server.asked) == n_calls
     assert not chunks.claimable(chunks.database_now()).exists()
     let_pass()
     work(other)
-    assert len(server.asked) > asked
+    assert len(server.asked) > n_calls
 
 
 def test_pauses_grow_with_the_time_that_the_server_is_away(server: Server) -> None:
@@ -143,9 +143,9 @@ def test_the_page_of_the_run_shows_what_it_waits_for(server: Server) -> None:
 def test_finished_answers_of_an_unfinished_chunk_are_not_asked_for_again(server: Server) -> None:
     """One call at a time: after the first question about the server itself, two of four texts arrive."""
     run = run_on(server)
-    server.answering = lambda server, asked: completion(server, asked) if len(server.asked) < 4 else AWAY[0]
+    server.answering = lambda server, body: completion(server, body) if len(server.asked) < 4 else AWAY[0]
     work(run)
-    answered = [asked["seed"] for asked in server.asked[1:3]]
+    answered = [body["seed"] for body in server.asked[1:3]]
     assert sorted(run.samples.values_list("number", flat=True)) == [0, 1]
     assert progress(run).n_done == 2
     server.asked.clear()
@@ -154,7 +154,7 @@ def test_finished_answers_of_an_unfinished_chunk_are_not_asked_for_again(server:
     work(run)
     assert run.state == "done"
     assert sorted(run.samples.values_list("number", flat=True)) == [0, 1, 2, 3]
-    assert not set(answered) & {asked["seed"] for asked in server.asked}
+    assert not set(answered) & {body["seed"] for body in server.asked}
 
 
 def test_an_answer_that_the_server_will_always_give_still_fails_the_run(server: Server) -> None:

@@ -12,8 +12,8 @@ from django.utils import timezone
 from generation.backends.base import BackendError
 from generation.models import Chunk, GenerationRun
 from generation.runs import chunks, turns
-from generation.runs.making import make
 from generation.runs.progress import latest_samples, progress
+from generation.runs.run_worker import make_chunks
 from generation.runs.turns import FAILED, STORED
 from tests.generation.support.run_factories import make_run
 from tests.generation.support.toy_runs import Toy
@@ -40,20 +40,20 @@ def test_texts_show_before_their_chunk_is_stored() -> None:
     seen: list[tuple[int, int, list[Any]]] = []
 
     def look(number: int) -> None:
-        found = progress(run)
-        seen.append((found.n_done, found.n_drawn, latest_samples(run, 12)))
+        figures = progress(run)
+        seen.append((figures.n_done, figures.n_drawn, latest_samples(run, 12)))
 
-    taken = claimed(run)
+    claimed_chunks = claimed(run)
     toy = Toy(before=look)
-    assert make(taken, worker="w", backend_of=toy.backend_of) == [STORED]
+    assert make_chunks(claimed_chunks, worker="w", backend_of=toy.backend_of) == [STORED]
     assert [(done, drawn) for done, drawn, _ in seen] == [(0, 0), (0, 1), (0, 2), (0, 3)]
     # The newest come first, and what is shown is what is finally stored.
     stored = list(run.samples.order_by("number").values_list("text", flat=True))
-    assert [each["text"] for each in seen[-1][2]] == stored[2::-1]
+    assert [text["text"] for text in seen[-1][2]] == stored[2::-1]
     assert seen[-1][2][0] | {"text": ""} == {
         "context": "1", "model": "toy", "decoder": "top_p=0.9", "text": "", "stored": False,
     }  # fmt: skip
-    assert [each["text"] for each in latest_samples(run, 2)] == stored[:1:-1]
+    assert [text["text"] for text in latest_samples(run, 2)] == stored[:1:-1]
     assert progress(run).n_drawn == 0
     assert run.chunks.get().preview == {}
 
@@ -62,7 +62,7 @@ def test_a_chunk_is_stored_while_the_next_of_its_turn_is_made() -> None:
     run = one_decoder(samples=6, chunk_size=2)
     stored: list[int] = []
     toy = Toy(before=lambda number: stored.append(run.samples.count()))
-    assert make(claimed(run, most=3), worker="w", backend_of=toy.backend_of) == [STORED] * 3
+    assert make_chunks(claimed(run, most=3), worker="w", backend_of=toy.backend_of) == [STORED] * 3
     assert stored == [0, 0, 2, 2, 4, 4]
 
 
@@ -73,7 +73,7 @@ def test_a_failure_leaves_the_chunks_that_were_stored_before_it() -> None:
         if number == 4:
             raise BackendError("The server answered 500.")
 
-    assert make(claimed(run, most=2), worker="w", backend_of=Toy(before=fail).backend_of) == [STORED, FAILED]
+    assert make_chunks(claimed(run, most=2), worker="w", backend_of=Toy(before=fail).backend_of) == [STORED, FAILED]
     # The first text of the second chunk was finished, too: it is now a separate chunk.
     assert set(run.samples.values_list("number", flat=True)) == {0, 1, 2}
     rows = run.chunks.order_by("number").values_list("state", "attempts", "places", "n_samples")
@@ -87,11 +87,11 @@ def test_a_failure_leaves_the_chunks_that_were_stored_before_it() -> None:
 
 def test_the_preview_of_a_worker_that_vanished_is_not_counted() -> None:
     run = one_decoder(samples=3)
-    taken = claimed(run)
-    chunks.show(taken[0], {"n": 2, "tokens": 10, "seconds": 4.0, "texts": []})
-    found = progress(run)
-    assert (found.n_drawn, found.samples_per_second, found.tokens_per_second) == (2, 0.5, 2.5)
-    assert found.seconds_left == pytest.approx(2.0)  # one text is missing
+    claimed_chunks = claimed(run)
+    chunks.show(claimed_chunks[0], {"n": 2, "tokens": 10, "seconds": 4.0, "texts": []})
+    figures = progress(run)
+    assert (figures.n_drawn, figures.samples_per_second, figures.tokens_per_second) == (2, 0.5, 2.5)
+    assert figures.seconds_left == pytest.approx(2.0)  # one text is missing
     Chunk.objects.update(leased_until=timezone.now())
     assert progress(run).n_drawn == 0
     assert claimed(run)[0].chunk.preview == {}
@@ -99,9 +99,9 @@ def test_the_preview_of_a_worker_that_vanished_is_not_counted() -> None:
 
 def test_only_the_holder_of_the_lease_shows_texts() -> None:
     run = one_decoder(samples=3)
-    taken = claimed(run)
+    claimed_chunks = claimed(run)
     Chunk.objects.update(leased_by="other#1")
-    chunks.show(taken[0], {"n": 2, "texts": []})
+    chunks.show(claimed_chunks[0], {"n": 2, "texts": []})
     assert run.chunks.get().preview == {}
 
 
@@ -110,7 +110,7 @@ def test_characters_that_no_database_stores_are_replaced(monkeypatch: pytest.Mon
     shown: list[Any] = []
     monkeypatch.setattr("tests.generation.support.toy_runs.toy_text", lambda *_: "a\x00b")
     toy = Toy(before=lambda number: shown.append(run.chunks.get().preview))
-    assert make(claimed(run), worker="w", backend_of=toy.backend_of) == [STORED]
+    assert make_chunks(claimed(run), worker="w", backend_of=toy.backend_of) == [STORED]
     assert shown[1]["texts"][0]["text"] == "a\ufffdb"
 
 
@@ -121,7 +121,7 @@ def test_a_preview_that_cannot_be_written_stops_nothing(monkeypatch: pytest.Monk
         raise DatabaseError("The disk is full.")
 
     monkeypatch.setattr(chunks, "show", refuse)
-    assert make(claimed(run), worker="w", backend_of=Toy().backend_of) == [STORED]
+    assert make_chunks(claimed(run), worker="w", backend_of=Toy().backend_of) == [STORED]
     assert run.samples.count() == 3
 
 
@@ -129,10 +129,10 @@ def test_chunks_that_are_made_quickly_write_no_previews(monkeypatch: pytest.Monk
     """Eight chunks within much less than two seconds: nobody could read what is written in between."""
     monkeypatch.setattr(turns, "PREVIEW_SECONDS", 2.0)
     shown: list[Any] = []
-    monkeypatch.setattr(chunks, "show", lambda *given: shown.append(given))
-    assert set(make(claimed(one_decoder(24, chunk_size=3), most=8), worker="w", backend_of=Toy().backend_of)) == {
-        STORED
-    }
+    monkeypatch.setattr(chunks, "show", lambda *arguments: shown.append(arguments))
+    assert set(
+        make_chunks(claimed(one_decoder(24, chunk_size=3), most=8), worker="w", backend_of=Toy().backend_of)
+    ) == {STORED}
     assert shown == []
 
 

@@ -163,7 +163,7 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
     if redis is None:
         services.skip_or_fail("no redis-server is installed")
     with ExitStack() as stack:
-        address, there = stack.enter_context(hosts(2))
+        address, other_hosts = stack.enter_context(hosts(2))
         source = str(tiny("llama"))
         try:
             database = stack.enter_context(services.private_postgres(address, *NOTICE_LOST_HOSTS))
@@ -177,18 +177,18 @@ def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
             "HITSERVER_CHUNK_LEASE_SECONDS": str(LEASE_SECONDS),
             "HITSERVER_WAKE_SECONDS": "1",
         }
-        here = {
+        environment = {
             "HITSERVER_WORKER_QUEUES": "default",
             "HITSERVER_SUGGESTER_PROCESSES": "0",
             "HITSERVER_WEB_WORKERS": "1",
         }
-        server = stack.enter_context(running_server(tmp_path / "here", worker=True, env={**shared, **here}))
+        server = stack.enter_context(running_server(tmp_path / "here", worker=True, env={**shared, **environment}))
         connection = stack.enter_context(closing(psycopg2.connect(database)))
         connection.autocommit = True
-        made = Laboratory(server, there, connection, shared, tmp_path, source)
-        for host in there:
-            made.start_worker(host)
-        yield made
+        laboratory = Laboratory(server, other_hosts, connection, shared, tmp_path, source)
+        for host in other_hosts:
+            laboratory.start_worker(host)
+        yield laboratory
 
 
 def alone(source: str) -> Samples:
@@ -201,9 +201,12 @@ def alone(source: str) -> Samples:
         for number in range(file.n_of(decoder))
         for seed in [sample_seed(file.seed, context.external_id, "tiny", decoder.name, number)]
     ]
-    made = texts_of(open_backend(spec(source)).generate(requests))
+    outcomes = texts_of(open_backend(spec(source)).generate(requests))
     # As it is stored: PostgreSQL takes every character but this one.
-    return {(*request.key, each.text.replace("\x00", "\ufffd")) for request, each in zip(requests, made, strict=True)}
+    return {
+        (*request.key, outcome.text.replace("\x00", "\ufffd"))
+        for request, outcome in zip(requests, outcomes, strict=True)
+    }
 
 
 def check_shared(laboratory: Laboratory, expected: Samples) -> None:

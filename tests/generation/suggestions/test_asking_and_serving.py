@@ -79,14 +79,14 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("values", "said"), WRONG)
-def test_invalid_requests_are_refused(values: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("values", "message"), WRONG)
+def test_invalid_requests_are_refused(values: dict[str, Any], message: str) -> None:
     suggester = make_suggester()
 
     with pytest.raises(Invalid) as refused:
         ask_for(suggester, **values)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert not Suggestion.objects.exists()
 
 
@@ -100,9 +100,9 @@ def test_the_same_suggester_twice_or_none_cannot_be_asked() -> None:
 
 def test_reading_returns_the_wait_and_a_message_for_the_writer() -> None:
     row = ask_for(make_suggester(wait_seconds=10))
-    at = [row.asked_at + timedelta(seconds=seconds) for seconds in (1, 8)]
+    moments = [row.asked_at + timedelta(seconds=seconds) for seconds in (1, 8)]
 
-    early, late = (read_suggestions(suggestions=[row.pk], now=now)[0] for now in at)
+    early, late = (read_suggestions(suggestions=[row.pk], now=now)[0] for now in moments)
 
     assert (early.state, early.waiting, early.waited, early.left, early.text) == ("waiting", True, 1, 9, "")
     assert early.notice == "A suggestion is being written (1 s)."
@@ -115,7 +115,7 @@ def test_reading_gives_answers_in_the_order_asked_for() -> None:
 
     answers = read_suggestions(suggestions=[rows[2].pk, rows[0].pk, rows[1].pk])
 
-    assert [each.id for each in answers] == [rows[2].pk, rows[0].pk, rows[1].pk]
+    assert [answer.id for answer in answers] == [rows[2].pk, rows[0].pk, rows[1].pk]
     with pytest.raises(Invalid, match="There is no suggestion 999999"):
         read_suggestions(suggestions=[rows[0].pk, 999_999])
 
@@ -143,8 +143,8 @@ def test_two_answers_that_read_the_same_are_both_shown_and_marked() -> None:
 
     answers = read_suggestions(suggestions=[row.pk for row in rows])
 
-    assert [each.text for each in answers] == texts
-    assert [each.same_as for each in answers] == [None, rows[0].pk]
+    assert [answer.text for answer in answers] == texts
+    assert [answer.same_as for answer in answers] == [None, rows[0].pk]
 
 
 # --- The rest ---
@@ -158,7 +158,7 @@ def test_cancelling_ends_the_waiting_and_nothing_else() -> None:
     assert cancel_suggestions(suggestions=[waiting.pk, answered.pk]) == 1
 
     read = read_suggestions(suggestions=[waiting.pk, answered.pk], now=waiting.asked_at + LATER)
-    states = [each.state for each in read]
+    states = [answer.state for answer in read]
     assert states == ["cancelled", "done"]
     ids = [waiting.pk, answered.pk]
     assert serving.needless(suggestions=ids, unbegun=[], now=waiting.asked_at) == [waiting.pk]
@@ -185,7 +185,7 @@ def test_a_clock_that_is_behind_does_no_harm() -> None:
 
     serving.store(name="p", results=[result(first), result(second, "")], now=behind)
 
-    assert [each.waited for each in read_suggestions(suggestions=[first.pk, second.pk])] == [0, 0]
+    assert [status.waited for status in read_suggestions(suggestions=[first.pk, second.pk])] == [0, 0]
 
 
 def count_queries(do: Any) -> int:
@@ -219,8 +219,8 @@ def test_looking_for_work_does_not_read_what_was_answered_long_ago() -> None:
 
 def test_queries_do_not_grow_with_suggestions() -> None:
     suggesters = [make_suggester(f"s{number}") for number in range(6)]
-    for each in suggesters:
-        make_pool(each, *(f"Pool text number {number} of {each.name}." for number in range(5)))
+    for suggester in suggesters:
+        make_pool(suggester, *(f"Pool text number {number} of {suggester.name}." for number in range(5)))
     question: dict[str, Any] = {"story_fields": {"story": "x"}, "round": 1, "seed": 1}
 
     def costs(n: int) -> list[int]:

@@ -85,10 +85,10 @@ def test_a_process_that_is_told_to_stop_gives_its_requests_back_immediately(proc
     processes.enter_context(toy_process("other", step=0.01, lease=20))
 
     stopped.send_signal(signal.SIGTERM)
-    told = time.monotonic()
+    stopped_at = time.monotonic()
     wait_for(lambda: answered() == 1, "the other's answer")
 
-    assert time.monotonic() - told < 3
+    assert time.monotonic() - stopped_at < 3
     assert stopped.wait(timeout=5) == 0
     assert Suggestion.objects.get().tries == 1
     assert not ModelWorker.objects.filter(name="stopped").exists()

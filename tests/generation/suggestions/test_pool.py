@@ -33,9 +33,9 @@ def make_run(
         context = RunContext.objects.create(
             run=run, number=number, external_id=f"c{number}", fields=fields, prompt="It rained."
         )
-        for place, text in enumerate(texts):
+        for index, text in enumerate(texts):
             Sample.objects.create(
-                run=run, context=context, model=chunk.model, chunk=chunk, decoder=decoder, number=place, seed=place,
+                run=run, context=context, model=chunk.model, chunk=chunk, decoder=decoder, number=index, seed=index,
                 text=text, n_tokens=5, finish_reason="length", seconds=0.1,
             )  # fmt: skip
     return run
@@ -53,7 +53,7 @@ def test_a_run_fills_the_pool_with_cleaned_texts() -> None:
 
     filled = pool_filling.fill_from_run(suggester=suggester, run=run)
 
-    assert (filled.added, filled.known) == (1, 1)
+    assert (filled.added, filled.duplicates) == (1, 1)
     assert filled.unusable == Counter(
         {
             "shorter than 20 characters": 1,
@@ -142,7 +142,7 @@ def test_a_csv_file_fills_the_pool(tmp_path: Path) -> None:
         (0, "Then it was quiet again."),
         (1, "A bell rang in the distance. Nobody came to the door."),
     ]
-    assert pool_filling.fill_from_csv(suggester=suggester, path=path).known == 2
+    assert pool_filling.fill_from_csv(suggester=suggester, path=path).duplicates == 2
 
 
 def test_ends_of_half_sentences_are_refused_and_counted() -> None:
@@ -199,15 +199,15 @@ BAD_FILES = [
 ]
 
 
-@pytest.mark.parametrize(("content", "said"), BAD_FILES)
-def test_a_file_that_cannot_be_used_is_refused_whole(tmp_path: Path, content: bytes, said: str) -> None:
+@pytest.mark.parametrize(("content", "message"), BAD_FILES)
+def test_a_file_that_cannot_be_used_is_refused_whole(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "pool.csv"
     path.write_bytes(content)
 
     with pytest.raises(Invalid) as refused:
         pool_filling.fill_from_csv(suggester=make_suggester(), path=path)
 
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert not PoolText.objects.exists()
 
 
@@ -223,9 +223,12 @@ def test_what_is_left_in_the_pool_round_by_round() -> None:
     row = ask_for(suggester)
     read_suggestions(suggestions=[row.pk], now=row.deadline + timedelta(seconds=1))
 
-    found = monitoring.pool_rounds(suggesters=[suggester, other])
+    rounds = monitoring.pool_rounds(suggesters=[suggester, other])
 
-    assert [(each.suggester, each.round, each.texts, each.fresh) for each in found] == [("a", 0, 1, 1), ("a", 1, 2, 1)]
+    assert [(pool_round.suggester, pool_round.round, pool_round.texts, pool_round.fresh) for pool_round in rounds] == [
+        ("a", 0, 1, 1),
+        ("a", 1, 2, 1),
+    ]
 
 
 def test_waits_of_writers_are_measured() -> None:
@@ -240,10 +243,10 @@ def test_waits_of_writers_are_measured() -> None:
     )  # fmt: skip
     ask_for(suggester, "waiting")
 
-    found = monitoring.waits(suggester=suggester)
+    figures = monitoring.waits(suggester=suggester)
 
     # 21 equally spaced waits of 0 to 20 s: the 95 % point is 19 s (linear interpolation).
-    assert (found.answered, found.from_pool, found.failed, found.median, found.p95) == (21, 1, 0, 10, 19)
+    assert (figures.answered, figures.from_pool, figures.failed, figures.median, figures.p95) == (21, 1, 0, 10, 19)
     assert monitoring.waits(suggester=make_suggester("b")).p95 is None
     assert Suggester.objects.count() == 2
 
@@ -256,7 +259,10 @@ def test_a_process_that_is_silent_counts_as_dead() -> None:
         )
     ModelWorker.objects.create(name="other", role="runs", seen_at=now)
 
-    assert [(each.name, each.alive) for each in monitoring.processes(now=now)] == [("alive", True), ("dead", False)]
+    assert [(process.name, process.alive) for process in monitoring.processes(now=now)] == [
+        ("alive", True),
+        ("dead", False),
+    ]
     assert monitoring.any_alive(now=now)
     assert not monitoring.any_alive(now=now + timedelta(seconds=2))
 

@@ -71,7 +71,7 @@ def test_no_pool_text_comes_twice_in_one_story() -> None:
 
     answers = read_suggestions(suggestions=[row.pk for row in [*rows, other]], now=other.asked_at + LATER)
 
-    texts = [each.text.strip(".!").lower() for each in answers[:4]]
+    texts = [answer.text.strip(".!").lower() for answer in answers[:4]]
     assert sorted(texts) == ["four were lost", "one came in", "three stayed on", "two went out"]
     assert answers[4].from_pool
 
@@ -154,8 +154,8 @@ def test_what_is_leased_is_not_taken_again_until_the_lease_runs_out() -> None:
     room, now = {suggester.model_id: 10}, row.asked_at
 
     def take(name: str, after: float) -> list[int]:
-        taken = serving.claim(name=name, room=room, lease=LEASE, now=now + timedelta(seconds=after))
-        return [each.pk for each in taken]
+        claimed = serving.claim(name=name, room=room, lease=LEASE, now=now + timedelta(seconds=after))
+        return [row.pk for row in claimed]
 
     assert take("p", 0) == [row.pk]
     assert take("q", 4.9) == []
@@ -171,9 +171,9 @@ def test_requests_are_claimed_while_there_is_room_the_longest_waiting_first() ->
     rows = [ask_for(suggester, key) for key in "abc"]
     elsewhere = ask_for(other, "d")
 
-    taken = serving.claim(name="p", room={suggester.model_id: 2}, lease=LEASE, now=timezone.now())
+    claimed = serving.claim(name="p", room={suggester.model_id: 2}, lease=LEASE, now=timezone.now())
 
-    assert [each.pk for each in taken] == [rows[0].pk, rows[1].pk]
+    assert [row.pk for row in claimed] == [rows[0].pk, rows[1].pk]
     assert [row.pk for row in take_all("q", other)] == [elsewhere.pk]
 
 

@@ -52,8 +52,8 @@ def test_what_many_writers_got_in_one_batch_is_what_each_would_get_alone() -> No
     backend = open_backend(spec(folder))
     for row in rows:
         assert row.parameters["dtype"] == "float32"
-        made = reproduce_suggestion(suggestion_id=row.pk, backend_of=lambda model: backend)
-        assert made.same, (row.raw_text, made.raw_text)
+        reproduced = reproduce_suggestion(suggestion_id=row.pk, backend_of=lambda model: backend)
+        assert reproduced.same, (row.raw_text, reproduced.raw_text)
 
 
 def waiting() -> Any:

@@ -34,11 +34,11 @@ def test_it_gives_the_same_text_after_an_unusable_draw() -> None:
     row = answered("m", word_list="Ada\nBo\nCy\nDee\nEve")
     assert row.parameters["seed"] != row.seed
 
-    made = service.reproduce_suggestion(suggestion_id=row.pk, backend_of=toy_backend)
+    reproduced = service.reproduce_suggestion(suggestion_id=row.pk, backend_of=toy_backend)
 
-    assert made.same
-    assert made.raw_text == row.raw_text
-    assert (made.here, made.then) == ("toy on nowhere", "toy on nowhere")
+    assert reproduced.same
+    assert reproduced.raw_text == row.raw_text
+    assert (reproduced.now, reproduced.then) == ("toy on nowhere", "toy on nowhere")
 
 
 def test_another_text_is_noticed() -> None:
@@ -51,8 +51,8 @@ def test_another_text_is_noticed() -> None:
 def test_a_text_that_no_model_wrote_cannot_be_reproduced() -> None:
     row = ask_for(make_suggester())
 
-    for pk, said in ((row.pk, "No model wrote it"), (row.pk + 1, "There is no suggestion")):
-        with pytest.raises(Invalid, match=said):
+    for pk, message in ((row.pk, "No model wrote it"), (row.pk + 1, "There is no suggestion")):
+        with pytest.raises(Invalid, match=message):
             service.reproduce_suggestion(suggestion_id=pk, backend_of=toy_backend)
 
 

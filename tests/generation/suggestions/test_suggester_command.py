@@ -39,17 +39,17 @@ def test_a_suggester_is_added_with_the_defaults_of_a_writing_study() -> None:
 
     out = run("add", "a", "--model", "toy", "--decoder", "top_p=0.90")
 
-    made = Suggester.objects.get()
+    suggester = Suggester.objects.get()
     assert "a suggests with toy, top_p=0.9." in out
     assert "No suggester process is running" in out
-    assert (made.decoder, made.template, made.least_characters, made.most_characters) == (
+    assert (suggester.decoder, suggester.template, suggester.least_characters, suggester.most_characters) == (
         "top_p=0.9",
         "{story}",
         20,
         260,
     )
-    assert (made.limits["stop"], made.limits["max_new_tokens"]) == ("sentence", 60)
-    assert (made.wait_seconds, made.tries, made.active) == (10, 3, True)
+    assert (suggester.limits["stop"], suggester.limits["max_new_tokens"]) == ("sentence", 60)
+    assert (suggester.wait_seconds, suggester.tries, suggester.active) == (10, 3, True)
 
 
 def test_every_value_can_be_given_and_changed(tmp_path: Path) -> None:
@@ -64,11 +64,20 @@ def test_every_value_can_be_given_and_changed(tmp_path: Path) -> None:
 
     run("change", "a", "--decoder", "greedy", "--limit", "min_words=2", "--deactivate")
 
-    made = Suggester.objects.get()
-    assert (made.template, made.priming, made.word_list) == ("S: {story}", "Two friends tell a story.", "hell\ndamn\n")
-    assert (made.least_characters, made.most_characters, made.wait_seconds, made.tries) == (10, 99, 3, 5)
-    assert (made.decoder, made.active) == ("greedy", False)
-    assert made.limits == {"max_new_tokens": 30, "min_new_tokens": 1, "exact": None, "stop": "", "min_words": 2}
+    suggester = Suggester.objects.get()
+    assert (suggester.template, suggester.priming, suggester.word_list) == (
+        "S: {story}",
+        "Two friends tell a story.",
+        "hell\ndamn\n",
+    )
+    assert (suggester.least_characters, suggester.most_characters, suggester.wait_seconds, suggester.tries) == (
+        10,
+        99,
+        3,
+        5,
+    )
+    assert (suggester.decoder, suggester.active) == ("greedy", False)
+    assert suggester.limits == {"max_new_tokens": 30, "min_new_tokens": 1, "exact": None, "stop": "", "min_words": 2}
 
 
 REFUSALS = [
@@ -98,22 +107,22 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), [case for case in REFUSALS if case[1]])
+@pytest.mark.parametrize(("arguments", "message"), [case for case in REFUSALS if case[1]])
 def test_invalid_entries_are_refused_in_plain_words(
-    arguments: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "runnable", lambda: ("transformers",))
     make_suggester("a")
 
-    assert said in refused(*arguments)
+    assert message in refused(*arguments)
 
 
 def test_all_problems_are_reported_at_once() -> None:
     make_model("toy")
 
-    said = refused("add", "b", "--model", "toy", "--decoder", "top_q=1", "--wait", "900", "--tries", "99")
+    message = refused("add", "b", "--model", "toy", "--decoder", "top_q=1", "--wait", "900", "--tries", "99")
 
-    assert [line.split(":")[0].strip() for line in said.splitlines()] == [
+    assert [line.split(":")[0].strip() for line in message.splitlines()] == [
         "decoder",
         "wait_seconds",
         "tries",
@@ -136,8 +145,8 @@ def test_a_refusal_by_the_database_is_reported_with_a_fix(
         raise OperationalError(error)
 
     monkeypatch.setattr(command, "find_suggester", fail)
-    told = refused("pool-status", "a")
-    assert error.splitlines()[0] in told and fix in told
+    message = refused("pool-status", "a")
+    assert error.splitlines()[0] in message and fix in message
 
 
 def test_a_retired_model_gets_no_suggester() -> None:
@@ -212,8 +221,8 @@ def test_asking_by_hand_where_a_process_runs_waits_for_it(monkeypatch: pytest.Mo
 
     out = run("ask", "a", "--story", "It rained.")
 
-    found = re.fullmatch(r"a \((\d+\.\d+) s, from the pool\): A bell rang in the distance\.\n", out)
-    assert found and float(found[1]) >= 0.5
+    match = re.fullmatch(r"a \((\d+\.\d+) s, from the pool\): A bell rang in the distance\.\n", out)
+    assert match and float(match[1]) >= 0.5
 
 
 def test_a_machine_without_models_reports_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +245,7 @@ def test_run_holds_the_models_until_it_is_told_to_stop(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(command, "runnable", lambda: ("transformers",))
     monkeypatch.setattr(command, "SuggesterProcess", Process)
-    monkeypatch.setattr("signal.signal", lambda *given: None)
+    monkeypatch.setattr("signal.signal", lambda *arguments: None)
     monkeypatch.setattr(command, "_end_now", lambda: held.append("ended"))
     make_model("toy")
 

@@ -65,10 +65,10 @@ def test_it_returns_everything_needed_to_generate_it_again() -> None:
     turns(process, lambda: ended(row))
 
     row.refresh_from_db()
-    sent = shop.engine().added[-1][0]
-    assert row.raw_text == toy_text(sent)
+    request = shop.engine().added[-1][0]
+    assert row.raw_text == toy_text(request)
     assert row.text == row.raw_text.strip()
-    assert (sent.prompt, sent.seed, sent.decoder.name) == ("It rained.", row.seed, "top_p=0.9")
+    assert (request.prompt, request.seed, request.decoder.name) == ("It rained.", row.seed, "top_p=0.9")
     assert row.parameters["model"] == {
         "name": "toy", "backend": "transformers", "source": "toy", "revision": "", "dtype": "auto", "device": "auto",
         "base_url": "", "chat": False, "options": {},
@@ -101,7 +101,7 @@ def test_suggesters_of_one_model_share_its_batches_and_a_pair_is_added_at_once()
     assert len(shop.opened) == 1
     assert max(shop.engine().batches) == 10
     added = shop.engine().added[-1]
-    assert [each.prompt for each in added] == [f"Story {number}." for number in range(5) for _ in "ab"]
+    assert [request.prompt for request in added] == [f"Story {number}." for number in range(5) for _ in "ab"]
     assert len({row.text for row in Suggestion.objects.all()}) == 10
 
 
@@ -172,7 +172,7 @@ def test_a_text_with_a_forbidden_word_is_drawn_again_with_the_next_seed() -> Non
     assert (row.text, row.tries, row.from_pool) == ("All at once the bell rang.", 3, False)
     assert script.drawn == [row.seed, draw_seed(row.seed, 1), draw_seed(row.seed, 2)]
     assert row.parameters["seed"] == script.drawn[2]
-    assert [each["seed"] for each in row.parameters["refused"]] == script.drawn[:2]
+    assert [draw["seed"] for draw in row.parameters["refused"]] == script.drawn[:2]
     assert row.parameters["refused"][0]["text"] == "All at once the gong rang."
     assert "word list" in row.parameters["refused"][0]["why"]
 
@@ -468,10 +468,10 @@ def test_a_process_that_hangs_ends_itself(monkeypatch: pytest.MonkeyPatch) -> No
     pulse = Pulse(process, LEASE)
 
     process.turn_at = time.monotonic()
-    pulse._check()
+    pulse.end_if_stuck()
     assert ended == []
     process.turn_at -= 1
-    pulse._check()
+    pulse.end_if_stuck()
 
     assert ended == [1]
 

@@ -25,16 +25,16 @@ def at_once(*work: Callable[[], Any]) -> list[Any]:
     """What each returns when all begin at the same moment; the first error is raised."""
     start, results, errors = threading.Barrier(len(work)), [None] * len(work), []
 
-    def do(place: int) -> None:
+    def do(number: int) -> None:
         try:
             start.wait(10)
-            results[place] = work[place]()
+            results[number] = work[number]()
         except BaseException as error:
             errors.append(error)
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=do, args=(place,)) for place in range(len(work))]
+    threads = [threading.Thread(target=do, args=(number,)) for number in range(len(work))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -54,16 +54,16 @@ def ask(suggesters: list[Any], key: str, story: str = "s") -> list[int]:
 def test_two_tabs_that_ask_with_one_key_get_the_same_suggestions() -> None:
     pair = [make_suggester("a"), make_suggester("b")]
 
-    found = at_once(*[lambda: ask(pair, "k")] * 8)
+    answers = at_once(*[lambda: ask(pair, "k")] * 8)
 
-    assert len({tuple(ids) for ids in found}) == 1
+    assert len({tuple(ids) for ids in answers}) == 1
     assert Suggestion.objects.count() == 2
 
 
 def test_two_tabs_that_read_after_the_deadline_see_one_text() -> None:
     pair = [make_suggester("a"), make_suggester("b")]
-    for each in pair:
-        make_pool(each, *(f"Text number {number} stood there." for number in range(4)))
+    for suggester in pair:
+        make_pool(suggester, *(f"Text number {number} stood there." for number in range(4)))
     for number in range(5):
         # Both suggesters have the same texts, and their two suggestions are read separately.
         ids = ask(pair, f"{number}", story=f"{number}")
@@ -83,16 +83,16 @@ def test_processes_that_look_at_once_share_what_waits() -> None:
         ask([suggester], f"{number}")
 
     def take(name: str) -> list[int]:
-        taken: list[int] = []
+        claimed: list[int] = []
         while Suggestion.objects.filter(leased_by="").exists():
             rows = serving.claim(name=name, room={suggester.model_id: 3}, lease=LEASE, now=timezone.now())
-            taken += [row.pk for row in rows]
-        return taken
+            claimed += [row.pk for row in rows]
+        return claimed
 
-    found = at_once(*[lambda name=name: take(name) for name in "pqrs"])
+    claims = at_once(*[lambda name=name: take(name) for name in "pqrs"])
 
-    taken = [pk for each in found for pk in each]
-    assert len(taken) == len(set(taken)) == 40
+    claimed = [pk for row_id in claims for pk in row_id]
+    assert len(claimed) == len(set(claimed)) == 40
     assert set(Suggestion.objects.values_list("tries", flat=True)) == {1}
 
 
@@ -102,11 +102,11 @@ def test_the_pool_and_the_model_at_the_same_moment_leave_one_text() -> None:
     for number in range(10):
         pk = ask([suggester], f"{number}", story=f"{number}")[0]
         now = timezone.now() + timedelta(seconds=11)
-        made = Result(suggestion=pk, text="The rain stopped at noon.", why="", tries=1, raw_text="x")
+        result = Result(suggestion=pk, text="The rain stopped at noon.", why="", tries=1, raw_text="x")
 
         at_once(
             lambda: read_suggestions(suggestions=[pk], now=now),  # noqa: B023
-            lambda: serving.store(name="p", results=[made], now=now),  # noqa: B023
+            lambda: serving.store(name="p", results=[result], now=now),  # noqa: B023
         )
 
         row = Suggestion.objects.get(pk=pk)

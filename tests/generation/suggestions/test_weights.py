@@ -13,8 +13,8 @@ from generation.backends import open_backend
 from generation.models import Suggester, Suggestion
 from generation.suggestions import suggester_process
 from generation.suggestions.definitions import change_suggester
-from generation.suggestions.holding import InUse, hold_suggesters
 from generation.suggestions.suggester_process import SuggesterProcess
+from generation.suggestions.suggester_uses import InUse, hold_suggesters
 from generation.suggestions.weights import accept_weights, changed_weights
 from tests.generation.suggestions.test_suggester_process import ended, ready, turns
 from tests.generation.support.tiny_models import tiny

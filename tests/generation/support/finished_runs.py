@@ -34,9 +34,9 @@ def make_run(
     )
     chunk = Chunk.objects.create(run=run, number=run.chunks.count(), model=held, places=[], n_samples=n, state="done")
     for decoder, contexts in texts.items():
-        for place, samples in enumerate(contexts):
+        for position, samples in enumerate(contexts):
             context, _ = RunContext.objects.get_or_create(
-                run=run, number=place, defaults={"external_id": f"c{place}", "prompt": f"Prompt {place}"}
+                run=run, number=position, defaults={"external_id": f"c{position}", "prompt": f"Prompt {position}"}
             )
             for number, text in enumerate(samples):
                 n_tokens = len(text.split())

@@ -51,8 +51,8 @@ class Host:
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start(self, *command: str, **options: Any) -> subprocess.Popen[bytes]:
-        there = ["ip", "netns", "exec", self.name, "unshare", "--uts", sys.executable, "-c", BECOME, self.name]
-        process = subprocess.Popen([*there, *command], cwd=services.ROOT, preexec_fn=die_with_parent, **options)
+        prefix = ["ip", "netns", "exec", self.name, "unshare", "--uts", sys.executable, "-c", BECOME, self.name]
+        process = subprocess.Popen([*prefix, *command], cwd=services.ROOT, preexec_fn=die_with_parent, **options)
         self.started.append(process)
         return process
 
@@ -96,10 +96,10 @@ def hosts(count: int) -> Iterator[tuple[str, list[Host]]]:
         try:
             _remove_leftovers()
             network = _make_bridge(stack, mark)
-            made = [_make_host(stack, mark, network, number) for number in range(1, count + 1)]
+            members = [_make_host(stack, mark, network, number) for number in range(1, count + 1)]
         except NoNetwork as reason:
             pytest.skip(f"no network namespaces can be made here: {reason}")
-        yield f"{network}.1", made
+        yield f"{network}.1", members
 
 
 def _remove_leftovers() -> None:
@@ -116,8 +116,8 @@ def _make_bridge(stack: ExitStack, mark: str) -> str:
     """The first three numbers of its network's addresses, which nobody else here uses."""
     ip("link", "add", mark, "type", "bridge")
     stack.callback(ip, "link", "delete", mark)
-    taken = ip("-4", "address", "show")
-    network = secrets.choice([network for network in NETWORKS if f" {network}." not in taken])
+    addresses = ip("-4", "address", "show")
+    network = secrets.choice([network for network in NETWORKS if f" {network}." not in addresses])
     ip("address", "add", f"{network}.1/24", "dev", mark)
     ip("link", "set", mark, "up")
     return network

@@ -16,19 +16,19 @@ Answering = Callable[["Server", dict[str, Any]], tuple[int, str]]
 PIECES = (" It", " rained.", " Then", " it", " stopped.")
 
 
-def completion(server: Server, asked: dict[str, Any]) -> tuple[int, str]:
-    return answer(asked, PIECES[: asked["max_tokens"]])
+def completion(server: Server, body: dict[str, Any]) -> tuple[int, str]:
+    return answer(body, PIECES[: body["max_tokens"]])
 
 
 def answer(
-    asked: dict[str, Any], chosen: Sequence[str], *, finish: str = "length", text: str | None = None, n_tokens: int = 0
+    body: dict[str, Any], chosen: Sequence[str], *, finish: str = "length", text: str | None = None, n_tokens: int = 0
 ) -> tuple[int, str]:
     """What a server sends; ``chosen`` are the tokens it gives log-probabilities of: -0.5, -1, …"""
     logprobs = {"tokens": chosen, "token_logprobs": [-0.5 * (number + 1) for number in range(len(chosen))]}
-    whole = "".join(chosen) if text is None else text
-    choice = {"index": 0, "text": whole, "finish_reason": finish, "logprobs": logprobs}
+    complete = "".join(chosen) if text is None else text
+    choice = {"index": 0, "text": complete, "finish_reason": finish, "logprobs": logprobs}
     count = n_tokens or len(chosen)
-    usage = {"prompt_tokens": len(asked["prompt"].split()), "completion_tokens": count, "total_tokens": 0}
+    usage = {"prompt_tokens": len(body["prompt"].split()), "completion_tokens": count, "total_tokens": 0}
     return 200, json.dumps(
         {"id": "1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
     )
@@ -73,17 +73,17 @@ class Server:
                 self.answer(*answer)
 
             def answer(self, status: int, text: str) -> None:
-                sent = text.encode()
+                encoded = text.encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "text/html" if text.startswith("<") else "application/json")
-                self.send_header("Content-Length", str(len(sent)))
+                self.send_header("Content-Length", str(len(encoded)))
                 for name, value in outer.headers.items():
                     self.send_header(name, value)
                 if outer.location:
                     self.send_header("Location", outer.location)
                 self.end_headers()
                 with suppress(BrokenPipeError):  # whoever asked has given up
-                    self.wfile.write(sent)
+                    self.wfile.write(encoded)
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
@@ -95,7 +95,7 @@ class Server:
 
 
 def opened(server: Server, *, model: str = "m", key_variable: str = "", **options: Any) -> Any:
-    given = {"retries": 1, "timeout": 5} | options
+    settings = {"retries": 1, "timeout": 5} | options
     return open_backend(
-        ModelSpec("openai", model, base_url=server.url, key_variable=key_variable, options=tuple(given.items()))
+        ModelSpec("openai", model, base_url=server.url, key_variable=key_variable, options=tuple(settings.items()))
     )

@@ -48,30 +48,30 @@ def draw(
 
 
 def _kept(scores: Floats, weights: Floats, decoder: Decoder) -> Bools:
-    kept: Bools
+    possible: Bools
     if decoder.top_k is not None and decoder.top_k < scores.size:
-        kept = scores >= np.partition(scores, -decoder.top_k)[-decoder.top_k]
+        possible = scores >= np.partition(scores, -decoder.top_k)[-decoder.top_k]
     elif decoder.top_p is not None and decoder.top_p < 1:
-        kept = weights >= -_at_mass(-weights, weights, decoder.top_p)
+        possible = weights >= -_at_mass(-weights, weights, decoder.top_p)
     elif decoder.typical is not None and decoder.typical < 1:
         total = weights.sum(dtype=np.float64)
         surprise = np.float32(np.log(total)) - (scores - scores.max())
         entropy = float(np.sum(weights * np.where(weights > 0, surprise, 0), dtype=np.float64) / total)
         distance = np.abs(surprise - np.float32(entropy))
-        kept = distance <= _at_mass(distance, weights, decoder.typical)
+        possible = distance <= _at_mass(distance, weights, decoder.typical)
     else:
-        kept = np.isfinite(scores)
-    return kept
+        possible = np.isfinite(scores)
+    return possible
 
 
 def _at_mass(order: Floats, weights: Floats, mass: float) -> float:
     """The value in ``order`` (sorted from its smallest) of the first token with which the weights reach their share."""
-    wanted = mass * weights.sum(dtype=np.float64)
+    needed = mass * weights.sum(dtype=np.float64)
     count = min(FIRST_SORTED, order.size)
     while True:
         first = np.argpartition(order, count - 1)[:count] if count < order.size else np.arange(order.size)
         first = first[np.argsort(order[first], kind="stable")]
         summed = np.cumsum(weights[first], dtype=np.float64)
-        if summed[-1] >= wanted or count == order.size:
-            return float(order[first[min(int((summed < wanted).sum()), count - 1)]])
+        if summed[-1] >= needed or count == order.size:
+            return float(order[first[min(int((summed < needed).sum()), count - 1)]])
         count = min(8 * count, order.size)

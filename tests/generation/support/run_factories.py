@@ -15,8 +15,8 @@ _numbers = itertools.count(1)
 
 
 def make_model(*, name: str = "toy", **values: Any) -> LanguageModel:
-    given = {"backend": "transformers", "source": "toy"} | values
-    return LanguageModel.objects.get_or_create(name=name, defaults=given)[0]
+    fields = {"backend": "transformers", "source": "toy"} | values
+    return LanguageModel.objects.get_or_create(name=name, defaults=fields)[0]
 
 
 def make_file(

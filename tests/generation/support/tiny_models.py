@@ -90,7 +90,7 @@ def tiny_encoder(*, labels: tuple[str, ...] = (), parts: tuple[str, ...] = (), p
         max_position_embeddings=128,
         initializer_range=0.5,
         id2label=dict(enumerate(labels or ("a", "b"))),
-        label2id={label: at for at, label in enumerate(labels or ("a", "b"))},
+        label2id={label: number for number, label in enumerate(labels or ("a", "b"))},
     )
     built: Any = BertForSequenceClassification if labels else BertModel
     folder = Path(mkdtemp(prefix="tiny-"))
@@ -122,8 +122,8 @@ def _tokenizer() -> Any:
 
 def spec(folder: Path | str, **changes: Any) -> ModelSpec:
     options = {"threads": 1} | changes.pop("options", {})
-    given = {"dtype": "float32", "device": "cpu"} | changes
-    return ModelSpec("transformers", str(folder), options=tuple(sorted(options.items())), **given)
+    settings = {"dtype": "float32", "device": "cpu"} | changes
+    return ModelSpec("transformers", str(folder), options=tuple(sorted(options.items())), **settings)
 
 
 @cache
@@ -165,7 +165,7 @@ def reference_model(kind: str = "llama") -> Any:
 
 def texts_of(outcomes: Sequence[Outcome]) -> list[Generated]:
     """The outcomes, all of which are texts."""
-    texts = [each for each in outcomes if isinstance(each, Generated)]
+    texts = [outcome for outcome in outcomes if isinstance(outcome, Generated)]
     assert len(texts) == len(outcomes), outcomes
     return texts
 

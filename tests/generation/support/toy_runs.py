@@ -13,16 +13,16 @@ from generation.backends.base import Backend, Facts, Generated, ModelSpec, NotGe
 from generation.decoding.decoders import Decoder
 from generation.models import LanguageModel
 from generation.registry import open_models
-from generation.runs import making
+from generation.runs import run_worker
 
 WORDS = ("the", "old", "bridge", "boat", "river", "snow", "letter", "music", "garden", "winter")
 
 
 def toy_text(prompt: str, decoder: str, seed: int, n_tokens: int = 5) -> str:
     """What the toy generates: ``n_tokens`` words, the first containing everything that went in."""
-    told = hashlib.sha256(f"{prompt}|{decoder}|{seed}".encode())
-    words = [WORDS[byte % len(WORDS)] for byte in told.digest()[: n_tokens - 1]]
-    return " ".join(["", told.hexdigest()[:8], *words])
+    digest = hashlib.sha256(f"{prompt}|{decoder}|{seed}".encode())
+    words = [WORDS[byte % len(WORDS)] for byte in digest.digest()[: n_tokens - 1]]
+    return " ".join(["", digest.hexdigest()[:8], *words])
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Toy:
         return ""
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
-        return {each.key: self._why(each) for each in requests if not self._fits(each)}
+        return {request.key: self._why(request) for request in requests if not self._fits(request)}
 
     def _fits(self, request: Request) -> bool:
         return len(request.prompt) <= self.longest or request.cut_left
@@ -88,7 +88,7 @@ def install(toy: Toy) -> None:
         requirements.NEEDS[backend] = ()
     requirements.runnable.cache_clear()
     open_models.backend_of = toy.backend_of
-    making.TURN_SECONDS = 0.6  # three chunks of ten at a time, so that a test can kill in between
+    run_worker.TURN_SECONDS = 0.6  # three chunks of ten at a time, so that a test can kill in between
 
 
 def slow(seconds: float) -> Toy:

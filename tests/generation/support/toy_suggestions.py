@@ -31,8 +31,8 @@ NAMES = ("Ada", "Bo", "Cy", "Dee", "Eve", "Flo", "Gus", "Hal")
 
 def toy_text(request: Request) -> str:
     """A sentence that prompt, decoder and seed decide."""
-    told = f"{request.prompt}|{request.decoder.name}|{request.seed}".encode()
-    number = int.from_bytes(hashlib.sha256(told).digest()[:4], "big")
+    description = f"{request.prompt}|{request.decoder.name}|{request.seed}".encode()
+    number = int.from_bytes(hashlib.sha256(description).digest()[:4], "big")
     return f" Then {NAMES[number % 8]} found number {number} under a stone."
 
 
@@ -57,7 +57,7 @@ class ToyEngine:
     def cancel(self, key: Any) -> None:
         self.cancelled.append(key)
         self._active.pop(key, None)
-        self._waiting = [each for each in self._waiting if each.key != key]
+        self._waiting = [request for request in self._waiting if request.key != key]
 
     def step(self) -> list[tuple[Any, Outcome]]:
         if self.broken is not None:
@@ -80,16 +80,16 @@ class ToyEngine:
 
     @staticmethod
     def _generated(request: Request, text: str) -> Generated:
-        whole, words = text, text.split()
+        drawn, words = text, text.split()
         reason = "end"
         if len(words) > request.limits.most:
-            whole, reason = " ".join(words[: request.limits.most]), "length"
+            drawn, reason = " ".join(words[: request.limits.most]), "length"
         n_tokens = min(len(words), request.limits.most)
-        return Generated(whole, tuple(range(n_tokens)), n_tokens, -2.0 * n_tokens, -1.5 * n_tokens, reason, 0.01, 5)
+        return Generated(drawn, tuple(range(n_tokens)), n_tokens, -2.0 * n_tokens, -1.5 * n_tokens, reason, 0.01, 5)
 
     @property
     def unbegun(self) -> set[Any]:
-        return {each.key for each in self._waiting}
+        return {request.key for request in self._waiting}
 
     @property
     def n_active(self) -> int:
@@ -128,7 +128,7 @@ class ToyBackend:
         engine.add(requests)
         while engine.n_active or engine.n_waiting:
             done.update(engine.step())
-        return [done[each.key] for each in requests]
+        return [done[request.key] for request in requests]
 
     def open_engine(self, *, most_active: int) -> ToyEngine:
         self.engines.append(ToyEngine(self.script, most_active, self.step_seconds))
@@ -184,8 +184,8 @@ def make_pool(suggester: Suggester, *texts: str, round: int = 0) -> list[PoolTex
 def ask_for(suggester: Suggester, key: str = "k", **values: Any) -> Suggestion:
     from generation.suggestions.asking import ask_suggesters
 
-    given: dict[str, Any] = {"story_fields": {"story": "It rained."}, "round": 1, "seed": 1, **values}
-    return ask_suggesters(suggesters=[suggester], key=key, **given)[0]
+    arguments: dict[str, Any] = {"story_fields": {"story": "It rained."}, "round": 1, "seed": 1, **values}
+    return ask_suggesters(suggesters=[suggester], key=key, **arguments)[0]
 
 
 # --- As a process ---

@@ -12,7 +12,7 @@ from generation.decoding.seeds import sample_seed
 from generation.models import Chunk, GenerationRun, ModelWorker
 from generation.registry import presence
 from generation.runs import chunks
-from generation.runs.making import work_on
+from generation.runs.run_worker import work_on
 from tests.generation.support.toy_runs import Toy, toy_text
 
 State = GenerationRun.State
@@ -20,21 +20,21 @@ BACKENDS = ("transformers",)
 
 
 def claim(run: GenerationRun, worker: str = "w") -> chunks.ClaimedChunk:
-    taken = chunks.claim(run_id=run.pk, worker=worker, backends=BACKENDS)
-    assert len(taken) == 1
-    return taken[0]
+    claimed = chunks.claim(run_id=run.pk, worker=worker, backends=BACKENDS)
+    assert len(claimed) == 1
+    return claimed[0]
 
 
-def made(taken: chunks.ClaimedChunk) -> list[Generated]:
+def made(claimed: chunks.ClaimedChunk) -> list[Generated]:
     return [
         Generated(toy_text(p.context.prompt, p.decoder, p.seed, 2), (1, 2), 2, -2.0, -1.0, "length", 0.01, 3)
-        for p in taken.places
+        for p in claimed.planned
     ]
 
 
-def let_run_out(taken: chunks.ClaimedChunk) -> None:
+def let_run_out(claimed: chunks.ClaimedChunk) -> None:
     """As if the worker had not been heard of for longer than its lease."""
-    Chunk.objects.filter(pk=taken.chunk.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
+    Chunk.objects.filter(pk=claimed.chunk.pk).update(leased_until=timezone.now() - timedelta(seconds=1))
 
 
 def work(run: GenerationRun, toy: Toy) -> int:

@@ -15,8 +15,8 @@ from django.urls import URLPattern, URLResolver
 
 from accounts import tokens
 from annotation.models import BulkAction, Item, Membership, Study, Submission
-from annotation.services.bulk import plan_action
-from annotation.services.media import add_media
+from annotation.review.bulk_decisions import plan_action
+from annotation.studies.images import add_media
 from annotation.tokens import participant_token
 from generation.models import GenerationRun
 from marketplace import clock
@@ -24,9 +24,13 @@ from marketplace.access import add_operator
 from marketplace.models import Assignment, Requester, UploadedFile, Worker
 from marketplace.questions import answers_xml
 from marketplace.questions.checks import Given, Upload
-from marketplace.services import accounts, assignments, disputes, files, layouts, messages, payments, payroll
-from marketplace.services.sign_ins import invite_user
-from marketplace.sites.work.tasks import FRAME_SALT
+from marketplace.services import disputes
+from marketplace.services.accounts import requester_accounts, sign_in_links, worker_accounts
+from marketplace.services.accounts.users import invite_user
+from marketplace.services.hits import assignments, layouts, uploaded_files
+from marketplace.services.messages import worker_messages
+from marketplace.services.money import payments, payroll
+from marketplace.sites.work.task_page import FRAME_SALT
 from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
@@ -126,9 +130,9 @@ def _add_image(study: Study) -> None:
 
 def _market(users: dict[str, User]) -> dict[str, str]:
     """A requester with one of everything, and a worker with paid, rejected and open work."""
-    requester = accounts.create_requester(name="Lab", user=users["requester"], actor="test")
+    requester = requester_accounts.create_requester(name="Lab", user=users["requester"], actor="test")
     _deposit(requester)
-    worker = accounts.create_worker(user=users["worker"], actor="test")
+    worker = worker_accounts.create_worker(user=users["worker"], actor="test")
     rejected = _submitted(requester, worker)
     assignments.reject(assignment=rejected, feedback="Too fast.")
     disputes.object_to(assignment_id=rejected.assignment_id, worker=worker, text="I read it.")
@@ -137,14 +141,14 @@ def _market(users: dict[str, User]) -> dict[str, str]:
     payroll.mark_paid(payroll=listed, rows=None, reference="1", actor="test")
     framed = make_hit(requester, question=html_question("<!doctype html><p>Is it fluent?</p>"))
     open_one = assignments.accept(worker=worker, hit=framed)
-    made_link = accounts.create_requester(name="Other lab", actor="test")
+    made_link = requester_accounts.create_requester(name="Other lab", actor="test")
     file = _uploaded(rejected)
-    key = accounts.create_access_key(requester=requester, actor="test").key
+    key = requester_accounts.create_access_key(requester=requester, actor="test").key
     return {
         "pk": str(requester.pk),
         "key_pk": str(key.pk),
         "key_id": key.access_key_id,
-        "message_id": messages.send(worker=worker, subject="Hello", text="Thank you.").message_id,
+        "message_id": worker_messages.send(worker=worker, subject="Hello", text="Thank you.").message_id,
         "group_id": framed.hit_type.type_id,
         "worker_id": worker.worker_id,
         "hit_id": rejected.hit.hit_id,
@@ -156,10 +160,10 @@ def _market(users: dict[str, User]) -> dict[str, str]:
         "key": file.key,
         "payout": str(listed.rows.get().payout.pk),
         "console token": str(tokens.create_token(user=users["owner"], name="laptop").token.pk),
-        "marketplace/join": accounts.invite(actor="test").token,
-        "marketplace/sign-in/link": accounts.create_login_link(worker=worker),
+        "marketplace/join": worker_accounts.invite(actor="test").token,
+        "marketplace/sign-in/link": sign_in_links.create_login_link(worker=worker),
         "marketplace/operate/welcome": invite_user(requester=made_link, actor="test"),
-        "marketplace/files": files.temporary_path(file).rstrip("/").rpartition("/")[2],
+        "marketplace/files": uploaded_files.temporary_path(file).rstrip("/").rpartition("/")[2],
         "marketplace/frame": signing.dumps([framed.pk, open_one.pk], salt=FRAME_SALT),
     }
 
@@ -178,7 +182,7 @@ def _submitted(requester: Requester, worker: Worker) -> Assignment:
 def _uploaded(assignment: Assignment) -> UploadedFile:
     """A file that came with the answer, stored as the workers' site stores one."""
     key = "3UPLOADEDFILE"
-    files._storage().save(files._place(key), ContentFile(b"x"))
+    uploaded_files._storage().save(uploaded_files._place(key), ContentFile(b"x"))
     answer = answers_xml.answers_xml({"photo": Given(upload=Upload(key, 1, "photo.png"))})
     Assignment.objects.filter(pk=assignment.pk).update(answer=answer)
     return UploadedFile.objects.create(

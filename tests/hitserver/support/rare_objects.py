@@ -9,12 +9,13 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.models import ItemFeed, Membership, OutsideAssignment, Posting, Study
+from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.tokens import form_token, participant_token, posting_token, start_token
-from annotation.views.console.suggesters import tried_by
 from generation.models import Suggester
 from generation.suggestions.asking import ask_suggesters
 from marketplace.models import Requester, Worker
-from marketplace.services import assignments, messages
+from marketplace.services.hits import assignments
+from marketplace.services.messages import worker_messages
 from tests.annotation.coding_helpers import coding_study
 from tests.factories import make_assignment, make_participant, make_study, make_submission
 from tests.generation.support.toy_suggestions import make_suggester
@@ -116,7 +117,9 @@ def _of_marketplace(users: Mapping[str, User], market: Mapping[str, str]) -> dic
     requester, worker = Requester.objects.get(pk=market["pk"]), Worker.objects.get(user=users["worker"])
     asked = assignments.accept(worker=worker, hit=make_hit(requester, question=form_question()))
     replies = [
-        messages.reply(message=messages.send(worker=worker, subject="Hello", text="Hi.", requester=each), text="Why?")
+        worker_messages.reply(
+            message=worker_messages.send(worker=worker, subject="Hello", text="Hi.", requester=each), text="Why?"
+        )
         for each in (None, requester)
     ]
     group = Case(query=f"?groupId={market['group_id']}")

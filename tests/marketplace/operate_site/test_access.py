@@ -13,7 +13,9 @@ from django.urls import get_resolver, reverse
 
 from marketplace import clock
 from marketplace.models import AccessKey, Assignment, AuditRow, LedgerEntry, Message, Payout, Requester
-from marketplace.services import accounts, layouts, payroll, sign_ins
+from marketplace.services.accounts import requester_accounts, users
+from marketplace.services.hits import layouts
+from marketplace.services.money import payroll
 from marketplace.sites.operate import urls
 from tests.marketplace.support.operate_site import (
     make_dispute,
@@ -69,7 +71,7 @@ def cast() -> Cast:
     dispute = make_dispute()
     requester = dispute.hit.requester
     submitted = make_submitted(hit=dispute.hit)
-    key = accounts.create_access_key(requester=requester, actor="test").key
+    key = requester_accounts.create_access_key(requester=requester, actor="test").key
     layout = layouts.create_layout(requester=requester, name="Pairs", html="<p>${text}</p>", frame_height=0)
     make_paid(requester=requester)
     made = payroll.make_payroll(actor="test")
@@ -192,7 +194,7 @@ def test_everybody_begins_where_they_belong(cast: Cast) -> None:
 
 
 def test_a_deactivated_requester_is_shut_out(cast: Cast) -> None:
-    accounts.set_requester_active(requester=cast.key.requester, active=False, actor="test")
+    requester_accounts.set_requester_active(requester=cast.key.requester, active=False, actor="test")
     assert signed_in(cast.requester).get(cast.addresses["my_hits"]).status_code == 404
 
 
@@ -230,9 +232,7 @@ def everything_stored() -> dict[str, list[dict[str, object]]]:
 @pytest.mark.parametrize("who", ["operator", "requester", "other_requester", "worker", "stranger", "nobody"])
 def test_reading_writes_nothing(who: str, cast: Cast) -> None:
     client = Client() if who == "nobody" else signed_in(getattr(cast, who))
-    welcome = reverse(
-        "operate_welcome", args=[sign_ins.make_password_link(requester=made_here_with_user(), actor="test")]
-    )
+    welcome = reverse("operate_welcome", args=[users.make_password_link(requester=made_here_with_user(), actor="test")])
     before = everything_stored()
     plain = [reverse(f"operate_{name}") for name in ("home", "login", "password")]
     for address in [*cast.addresses.values(), *plain, welcome]:
@@ -244,7 +244,9 @@ def test_reading_writes_nothing(who: str, cast: Cast) -> None:
 
 
 def made_here_with_user() -> Requester:
-    return accounts.create_requester(name="Invited lab", user=make_user("ivy"), user_made_here=True, actor="test")
+    return requester_accounts.create_requester(
+        name="Invited lab", user=make_user("ivy"), user_made_here=True, actor="test"
+    )
 
 
 def test_a_worker_who_is_also_a_requester_has_both(cast: Cast) -> None:

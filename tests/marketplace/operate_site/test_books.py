@@ -23,7 +23,8 @@ from marketplace.models import (
     LedgerEntry,
     LedgerTransaction,
 )
-from marketplace.services import accounts, books, payments, payroll
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.money import ledger_check, payments, payroll
 from tests.marketplace.support.operate_site import (
     make_dispute,
     make_hit,
@@ -102,9 +103,9 @@ def pay_without_approving(done: Assignment) -> None:
 def test_errors_in_the_books_are_found(spoil: Callable[[Assignment], None], said: str) -> None:
     done = make_paid(reward="0.50")
     payroll.make_payroll(actor="olga")
-    assert books.problems() == []
+    assert ledger_check.problems() == []
     spoil(done)
-    assert said in "\n".join(books.problems())
+    assert said in "\n".join(ledger_check.problems())
 
 
 @pytest.mark.django_db(transaction=True)
@@ -174,4 +175,4 @@ def test_every_account_is_open_before_it_is_needed() -> None:
     }  # fmt: skip
     assert LedgerAccount.objects.filter(worker=worker).count() == 1
     make_hit(requester=make_requester())
-    assert accounts.create_worker(actor="test").ledger_accounts.count() == 1
+    assert worker_accounts.create_worker(actor="test").ledger_accounts.count() == 1

@@ -19,7 +19,8 @@ from django.test import Client
 
 from marketplace import access, clock
 from marketplace.models import AccessKey, AuditRow, Hit, Requester
-from marketplace.services import accounts, payments
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.money import payments
 from marketplace.services.secrets import unseal
 from tests.marketplace.support.operate_site import make_hit, make_requester, make_user
 from tests.services import ROOT
@@ -97,7 +98,7 @@ def test_an_unknown_requester_is_refused_with_the_existing_ones() -> None:
 def test_invite_prints_links_and_sends_one() -> None:
     links = run("invite", "--count", "2").split()
     assert len(set(links)) == 2
-    assert accounts.find_invitation(links[0].rstrip("/").rpartition("/")[2])
+    assert worker_accounts.find_invitation(links[0].rstrip("/").rpartition("/")[2])
     run("invite", "--email", "ann@example.org")
     assert mail.outbox[0].to == ["ann@example.org"]
     for wrong in (["--count", "0"], ["--days", "0"], ["--email", "a@example.org", "--count", "2"]):

@@ -13,7 +13,9 @@ from django.test import Client
 from django.urls import reverse
 
 from marketplace.models import Assignment, AuditRow, DisputeStatement, Message
-from marketplace.services import assignments, books, disputes, hits, payments
+from marketplace.services import disputes
+from marketplace.services.hits import assignments, posting
+from marketplace.services.money import ledger_check, payments
 from marketplace.services.refusals import Refusal, WrongState
 from tests.marketplace.support.operate_site import (
     make_dispute,
@@ -76,7 +78,7 @@ def test_an_overturned_rejection_is_paid_once(operator: Client) -> None:
     decided = operator.get(reverse("operate_disputes"), {"show": "decided"}).content.decode()
     assert "Overturned" in decided
     assert "an hour of work" in decided
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_both_sides_can_write_until_the_decision_and_not_after_it() -> None:
@@ -166,8 +168,8 @@ def test_a_rejection_that_the_balance_does_not_cover_cannot_be_overturned(operat
 def test_a_rejection_can_be_overturned_after_the_hit_is_deleted() -> None:
     """A requester could otherwise reject, delete the HIT, and owe nothing whatever the operator says."""
     case = make_dispute(requester=make_requester())
-    hits.set_expiration(hit=case.hit, expires_at=case.hit.created_at)
-    hits.delete_hit(hit=case.hit)
+    posting.set_expiration(hit=case.hit, expires_at=case.hit.created_at)
+    posting.delete_hit(hit=case.hit)
     submitted = case.submitted_at
     assert submitted is not None
     Assignment.objects.filter(pk=case.pk).update(submitted_at=submitted - timedelta(days=31))
@@ -175,7 +177,7 @@ def test_a_rejection_can_be_overturned_after_the_hit_is_deleted() -> None:
         assignments.approve(assignment=case, override=True)
     disputes.decide(assignment=case, overturn=True, reason="It was good work.", actor="olga")
     assert payments.owed(case.worker) == Decimal("0.50")
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_a_decision_needs_a_reason(operator: Client) -> None:
@@ -210,4 +212,4 @@ def test_two_operators_at_once_decide_once() -> None:
     assert sorted(outcomes)[-1] == "done"
     assert outcomes.count("done") == 1
     assert DisputeStatement.objects.filter(party="operator").count() == 1
-    assert books.problems() == []
+    assert ledger_check.problems() == []

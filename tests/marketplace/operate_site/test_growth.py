@@ -13,7 +13,11 @@ from django.urls import reverse
 import marketplace
 from marketplace import clock
 from marketplace.models import AuditRow, NotificationDelivery, Requester, Worker, WorkerBlock
-from marketplace.services import accounts, disputes, layouts, messages, payroll
+from marketplace.services import disputes
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.hits import layouts
+from marketplace.services.messages import worker_messages
+from marketplace.services.money import payroll
 from tests.marketplace.support.operate_site import (
     make_dispute,
     make_hit,
@@ -41,14 +45,14 @@ def add(lab: Requester, worker: Worker, number: int) -> None:
     make_dispute(requester=lab)
     disputes.decide(assignment=make_dispute(requester=lab), overturn=False, reason="Empty.", actor="olga")
     make_requester()
-    accounts.create_access_key(requester=lab, actor="test")
+    requester_accounts.create_access_key(requester=lab, actor="test")
     layouts.create_layout(requester=lab, name=f"Layout {number}", html="<p>${text}</p>", frame_height=0)
-    invited = accounts.invite(actor="test")
+    invited = worker_accounts.invite(actor="test")
     name = f"joined-{invited.invitation.pk}"
-    accounts.redeem_invitation(token=invited.token, username=name, password="correct horse battery", email="")
+    worker_accounts.redeem_invitation(token=invited.token, username=name, password="correct horse battery", email="")
     for sender in (lab, None):
-        sent = messages.send(worker=worker, requester=sender, subject="Hello", text="Thank you.")
-        messages.reply(message=sent, text="With pleasure.")
+        sent = worker_messages.send(worker=worker, requester=sender, subject="Hello", text="Thank you.")
+        worker_messages.reply(message=sent, text="With pleasure.")
     NotificationDelivery.objects.create(
         requester=lab, transport="SQS", destination="queue", event={"EventType": "HITExpired"}, created_at=clock.now()
     )

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from marketplace.models import HITLayout, Requester, UploadedFile
 from marketplace.questions import Given
-from marketplace.services import assignments, files, hits, layouts
+from marketplace.services.hits import assignments, layouts, posting, uploaded_files
 from tests.marketplace.support import factories
 from tests.marketplace.support import question_forms as forms
 from tests.marketplace.support.operate_site import make_operator, make_requester, make_user, signed_in
@@ -44,8 +44,8 @@ def test_a_layout_is_made_listed_and_shown() -> None:
     shown = client.get(response["Location"]).content.decode()
     assert layout.layout_id in shown and "<code>text</code>" in shown and "450 pixels" in shown
     assert "&lt;script&gt;x()" in shown and "<script>x()" not in shown
-    work = hits.Work(question=layouts.filled(layout, {"text": "A"}), layout=layout, lifetime=600)
-    hit = hits.create_hit(requester=requester, hit_type=factories.properties(), work=work)
+    work = posting.Work(question=layouts.filled(layout, {"text": "A"}), layout=layout, lifetime=600)
+    hit = posting.create_hit(requester=requester, hit_type=factories.properties(), work=work)
     assert layout.name in client.get(reverse("operate_my_hit", args=[hit.hit_id])).content.decode()
     listed = client.get(reverse("operate_my_layouts")).content.decode()
     assert layout.layout_id in listed and 'data-label="HITs">1<' in listed
@@ -131,7 +131,7 @@ def test_the_requester_saves_a_workers_file_and_nobody_else() -> None:
     form = assignments.form_of(hit)
     assert form is not None
     upload = SimpleUploadedFile("Ann.wav", b"x" * 2000)
-    kept = files.keep(assignment=assignment, question=form.questions[0], upload=upload, most=10_000)
+    kept = uploaded_files.keep(assignment=assignment, question=form.questions[0], upload=upload, most=10_000)
     address = reverse("operate_my_file", args=[kept.key])
     assert client_of(requester).get(address).status_code == 404  # it is not handed in yet
     answers = {"voice": Given(upload=kept)}
@@ -145,7 +145,7 @@ def test_the_requester_saves_a_workers_file_and_nobody_else() -> None:
         if other is not None:
             assert signed_in(other).get(address).status_code == 404
     assert "/login/" in Client().get(address)["Location"]
-    hits.set_expiration(hit=hit, expires_at=hit.created_at)
+    posting.set_expiration(hit=hit, expires_at=hit.created_at)
     assignments.approve(assignment=assignment)
-    hits.delete_hit(hit=hit)
+    posting.delete_hit(hit=hit)
     assert client.get(address).status_code == 404 and UploadedFile.objects.exists()

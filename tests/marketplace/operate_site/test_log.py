@@ -23,7 +23,9 @@ import marketplace
 from marketplace import clock
 from marketplace.models import AuditRow, Requester
 from marketplace.operations.registry import Call, handlers
-from marketplace.services import accounts, log, qualifications
+from marketplace.services import audit_log
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.qualifications import grants, qualification_types
 from marketplace.sites.operate import queries
 from marketplace.wire import service
 from tests.marketplace.support import in_process
@@ -35,7 +37,7 @@ READS = ("Get", "List", "SendTest")
 
 
 def test_the_operations_that_are_logged_are_those_that_change_something() -> None:
-    assert set(log.CHANGES) == {name for name in service.operations() if not name.startswith(READS)}
+    assert set(audit_log.CHANGES) == {name for name in service.operations() if not name.startswith(READS)}
 
 
 @pytest.fixture
@@ -45,12 +47,12 @@ def lab(db: None) -> Requester:
 
 
 @pytest.fixture
-def key(lab: Requester) -> accounts.NewKey:
-    return accounts.create_access_key(requester=lab, actor="test")
+def key(lab: Requester) -> requester_accounts.NewKey:
+    return requester_accounts.create_access_key(requester=lab, actor="test")
 
 
 @pytest.fixture
-def world(key: accounts.NewKey) -> World:
+def world(key: requester_accounts.NewKey) -> World:
     client = boto3_client(in_process.ADDRESS, Key(key.key.access_key_id, key.secret))
     return World(client=client, stranger=None, poor=None)
 
@@ -123,11 +125,11 @@ def id_in(answer: dict[str, Any]) -> str:
 
 
 def test_every_call_that_changes_something_is_in_the_log(
-    world: World, lab: Requester, key: accounts.NewKey, settings: Any
+    world: World, lab: Requester, key: requester_accounts.NewKey, settings: Any
 ) -> None:
     settings.MARKETPLACE_SQS_URL = "https://queue.example"
     made = calls(world)
-    assert set(made) == set(log.CHANGES)
+    assert set(made) == set(audit_log.CHANGES)
     for operation, (method, arguments, about) in made.items():
         last = AuditRow.objects.order_by("-pk").values_list("pk", flat=True)[0]
         answer = getattr(world.client, method)(**arguments)
@@ -135,7 +137,7 @@ def test_every_call_that_changes_something_is_in_the_log(
         assert (row.action, row.requester, row.actor) == (operation, lab, "Speech lab")
         assert row.access_key == key.key.access_key_id
         assert row.about == (about or id_in(answer)), operation
-        assert row.kind == log.CHANGES[operation]
+        assert row.kind == audit_log.CHANGES[operation]
         assert abs(row.at - clock.now()) < timedelta(minutes=1)
     stored = str(list(AuditRow.objects.values()))
     for never in (key.secret, "Secret text", "Which is a number?"):
@@ -170,7 +172,7 @@ def test_without_its_row_nothing_is_changed(world: World, lab: Requester, monkey
     def broken(**given: Any) -> None:
         raise OSError("The disk is full.")
 
-    monkeypatch.setattr(log, "record_call", broken)
+    monkeypatch.setattr(audit_log, "record_call", broken)
     with pytest.raises(ClientError):
         world.client.approve_assignment(AssignmentId=identifier)
     assert world.client.get_assignment(AssignmentId=identifier)["Assignment"]["AssignmentStatus"] == "Submitted"
@@ -180,7 +182,7 @@ def test_without_its_row_nothing_is_changed(world: World, lab: Requester, monkey
 def test_a_row_costs_one_insert() -> None:
     lab = make_requester()
     call = Call(
-        requester=lab, parameters={"WorkerId": accounts.create_worker(actor="t").worker_id, "Reason": "x"},
+        requester=lab, parameters={"WorkerId": worker_accounts.create_worker(actor="t").worker_id, "Reason": "x"},
         now=clock.now(), operation="CreateWorkerBlock", access_key="AKIATEST",
     )  # fmt: skip
     with CaptureQueriesContext(connection) as asked:
@@ -264,9 +266,9 @@ def test_a_requester_sees_its_own_rows_and_no_others() -> None:
 
 @pytest.mark.django_db
 def test_what_operators_grant_is_in_the_log() -> None:
-    worker = accounts.create_worker(actor="test")
-    type_ = qualifications.find_type("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH")
-    qualifications.grant(type=type_, worker=worker, actor="olga")
+    worker = worker_accounts.create_worker(actor="test")
+    type_ = qualification_types.find_type("2F1QJWKUDD8XADTFD2Q0G6UTO95ALH")
+    grants.grant(type=type_, worker=worker, actor="olga")
     found = AuditRow.objects.get(action="qualification granted")
     assert (found.kind, found.worker) == ("qualifications", worker)
 
@@ -276,9 +278,9 @@ def test_every_action_has_a_kind() -> None:
     services = Path(marketplace.__file__).parent / "services"
     recorded = {name for path in services.glob("*.py") for name in re.findall(r'action="([a-z ]+)"', path.read_text())}
     assert recorded
-    assert {name for name in recorded if name not in log._KIND_OF} == set()
+    assert {name for name in recorded if name not in audit_log._KIND_OF} == set()
 
 
 def test_amounts_are_kept_as_text(db: None) -> None:
-    log.record(actor="olga", action="deposit", amount=Decimal("1.50"), at=clock.now())
+    audit_log.record(actor="olga", action="deposit", amount=Decimal("1.50"), at=clock.now())
     assert AuditRow.objects.get().detail["amount"] == "1.50"

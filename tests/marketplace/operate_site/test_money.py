@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from marketplace.models import AuditRow, LedgerAccount, LedgerEntry, Requester
-from marketplace.services import books, payments
+from marketplace.services.money import ledger_check, payments
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.csv_file import cell, csv_lines
 from tests.marketplace.support.operate_site import (
@@ -45,7 +45,7 @@ def test_balances_of_all_kinds_sum_to_zero() -> None:
         "outside": Decimal("-10.00"),
     }
     assert sum(totals.values()) == 0
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_the_balances_page_names_every_account(operator: Client) -> None:
@@ -144,7 +144,7 @@ def test_a_deposit_that_is_sent_twice_is_booked_once(operator: Client) -> None:
     assert payments.available(lab) == Decimal("12.25")
     operator.post(address, sent | {"once": form(lab, "deposit", operator)})
     assert payments.available(lab) == Decimal("19.50")
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_money_is_paid_back_and_not_more_than_there_is(operator: Client) -> None:
@@ -161,7 +161,7 @@ def test_money_is_paid_back_and_not_more_than_there_is(operator: Client) -> None
     assert operator.post(address, sent | {"note": "", "once": "a third"}).status_code == 422
     assert payments.available(lab) == Decimal("50.00")
     assert payments.imbalance() == 0
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_held_money_is_not_paid_back(operator: Client) -> None:

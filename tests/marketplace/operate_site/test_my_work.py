@@ -12,7 +12,10 @@ from django.urls import reverse
 
 from marketplace import clock
 from marketplace.models import Assignment, Bonus, Hit, Message, NotificationDelivery, Requester, WorkerBlock
-from marketplace.services import assignments, deliveries, messages, payments, qualifications
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.hits import assignments
+from marketplace.services.messages import notification_delivery, worker_messages
+from marketplace.services.money import payments
 from tests.marketplace.support.checks import check_all
 from tests.marketplace.support.operate_site import (
     make_hit,
@@ -215,7 +218,7 @@ def test_a_worker_is_blocked_and_unblocked(lab: Requester, client: Client) -> No
     client.post(reverse("operate_my_blocks"), {"worker": worker.worker_id, "reason": "Copies."})
     assert WorkerBlock.objects.get().worker == worker
     other = make_requester()
-    qualifications.block(requester=other, worker=worker, reason="Theirs.")
+    worker_accounts.block(requester=other, worker=worker, reason="Theirs.")
     assert "Theirs." not in shown(client, "my_blocks")
     for _ in range(2):
         client.post(reverse("operate_my_unblock", args=[worker.worker_id]))
@@ -227,9 +230,9 @@ def test_a_reply_is_read_and_answered_only_by_its_recipient(lab: Requester, clie
     mine, theirs = make_reply(worker, lab, "To the lab."), make_reply(worker, None, "To the marketplace.")
     assert "To the lab." in shown(client, "my_replies") and "To the marketplace." not in shown(client, "my_replies")
     assert "To the lab." not in shown(operator, "replies") and "To the marketplace." in shown(operator, "replies")
-    assert messages.unread_replies(lab) == 1
+    assert worker_messages.unread_replies(lab) == 1
     address = reverse("operate_my_reply", args=[mine.message_id])
-    assert client.get(address).status_code == 200 and messages.unread_replies(lab) == 0
+    assert client.get(address).status_code == 200 and worker_messages.unread_replies(lab) == 0
     assert client.get(reverse("operate_my_reply", args=[theirs.message_id])).status_code == 404
     assert signed_in(make_requester().user).get(address).status_code == 404
     assert client.post(address, {"text": " "}).status_code == 422
@@ -238,12 +241,12 @@ def test_a_reply_is_read_and_answered_only_by_its_recipient(lab: Requester, clie
     assert (answer.subject, answer.text, answer.requester, answer.from_worker) == (
         "Re: About your work", "The second one.", lab, False,
     )  # fmt: skip
-    assert messages.inbox(worker).first() == answer
+    assert worker_messages.inbox(worker).first() == answer
 
 
 def test_a_requester_sees_what_was_not_delivered_and_why(lab: Requester, client: Client) -> None:
     arn = "arn:aws:sns:us-east-1:123456789012:events"
-    deliveries.send_test(requester=lab, transport="SNS", destination=arn, event_type="Ping", now=clock.now())
+    notification_delivery.send_test(requester=lab, transport="SNS", destination=arn, event_type="Ping", now=clock.now())
     assert NotificationDelivery.objects.get().given_up
     page = shown(client, "my_notifications")
     assert "Not delivered" in page and arn in page and "HITSERVER_MARKETPLACE_SNS_URL" in page

@@ -15,7 +15,9 @@ from django.urls import reverse
 
 from marketplace import clock
 from marketplace.models import AccessKey, AuditRow, Invitation, Requester
-from marketplace.services import accounts, assignments, payments
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.hits import assignments
+from marketplace.services.money import payments
 from marketplace.services.secrets import unseal
 from tests.marketplace.support.operate_site import (
     PASSWORD,
@@ -118,7 +120,7 @@ def test_the_secret_of_a_key_is_shown_once(operator: Client) -> None:
 
 def test_a_revoked_key_stays_in_the_list_as_revoked(operator: Client) -> None:
     lab = make_requester()
-    key = accounts.create_access_key(requester=lab, actor="test").key
+    key = requester_accounts.create_access_key(requester=lab, actor="test").key
     sure(operator, reverse("operate_revoke_key", args=[lab.pk, key.pk]))
     key.refresh_from_db()
     assert key.revoked_at is not None
@@ -128,7 +130,7 @@ def test_a_revoked_key_stays_in_the_list_as_revoked(operator: Client) -> None:
 
 
 def test_a_key_is_revoked_only_under_its_own_requester(operator: Client) -> None:
-    key = accounts.create_access_key(requester=make_requester(), actor="test").key
+    key = requester_accounts.create_access_key(requester=make_requester(), actor="test").key
     address = reverse("operate_revoke_key", args=[make_requester().pk, key.pk])
     assert operator.post(address).status_code == 404
 
@@ -138,7 +140,7 @@ def test_a_key_is_revoked_only_under_its_own_requester(operator: Client) -> None
 
 def test_workers_are_found_by_id_name_country_and_status(operator: Client) -> None:
     ann, ben = make_worker(name="Ann", country="NL"), make_worker(name="Ben", country="US")
-    accounts.set_worker_active(worker=ben, active=False, actor="test")
+    worker_accounts.set_worker_active(worker=ben, active=False, actor="test")
 
     def found(**query: str) -> set[str]:
         page = operator.get(reverse("operate_workers"), query).content.decode()
@@ -222,7 +224,7 @@ def test_invitation_links_are_shown_once_and_work(operator: Client) -> None:
     links = re.findall(r"http\S+/\S+", unescape(answer.content.decode().split("<textarea")[1].split("</textarea>")[0]))
     assert len(links) == len(set(links)) == 3
     token = links[0].rstrip("/").rpartition("/")[2]
-    worker = accounts.redeem_invitation(token=token, username="w", password=PASSWORD, email="w@example.org")
+    worker = worker_accounts.redeem_invitation(token=token, username="w", password=PASSWORD, email="w@example.org")
     later = operator.get(reverse("operate_invitations")).content.decode()
     assert worker.worker_id in later
     assert token not in later
@@ -257,7 +259,7 @@ class BrokenMail:
 
 
 def test_an_expired_invitation_says_so(operator: Client) -> None:
-    accounts.invite(days=1, actor="test")
+    worker_accounts.invite(days=1, actor="test")
     Invitation.objects.update(expires_at=clock.now() - timedelta(seconds=1))
     assert ">Expired<" in operator.get(reverse("operate_invitations")).content.decode()
 

@@ -28,7 +28,7 @@ from marketplace.models import (
     Worker,
 )
 from marketplace.money import ZERO
-from marketplace.services import books, payments, payroll
+from marketplace.services.money import ledger_check, payments, payroll
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate.money_queries import debt
 from tests.marketplace.support.operate_site import (
@@ -106,7 +106,7 @@ def test_the_file_has_everything_needed_to_pay(operator: Client) -> None:
     assert {name: row[name] for name in expected} == expected
     for moment in ("period_from", "period_until", "earned_since", "earned_until"):
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", row[moment])
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_an_earlier_payroll_is_the_same_bytes_whatever_has_happened_since(operator: Client) -> None:
@@ -230,7 +230,7 @@ def test_the_ticked_are_marked_as_paid_with_a_reference_after_being_asked(operat
     assert "T-2026-05" in page
     assert f'name="row" value="{row_of(made, one).pk}"' not in page
     assert f'name="row" value="{row_of(made, two).pk}"' in page
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_all_open_rows_are_marked_at_once(operator: Client) -> None:
@@ -243,7 +243,7 @@ def test_all_open_rows_are_marked_at_once(operator: Client) -> None:
     sure(operator, reverse("operate_pay", args=[made.number]), {"all": "1", "reference": "T-2"})
     assert Payout.objects.filter(reference="T-2").count() == 24
     assert not any(payments.owed(worker) for worker in workers)
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_a_form_that_is_sent_twice_pays_once(operator: Client) -> None:
@@ -310,7 +310,7 @@ def test_a_payment_that_came_back_is_owed_again_and_in_the_next_payroll(operator
     assert (row.paid_before, row.open_before) == (ZERO, ZERO)
     earned = payments.earnings(worker)
     assert (earned.rewards, earned.paid_out, earned.owed) == (Decimal("0.80"), ZERO, Decimal("0.80"))
-    assert books.problems() == []
+    assert ledger_check.problems() == []
 
 
 def test_the_file_of_payments_has_the_state_of_each(operator: Client) -> None:

@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from marketplace import clock
 from marketplace.models import AccessKey, Assignment, AuditRow, Hit, Requester, WorkerBlock
-from marketplace.services import assignments, payments
+from marketplace.services.hits import assignments
+from marketplace.services.money import payments
 from marketplace.services.secrets import unseal
 from tests.marketplace.support.operate_site import (
     make_dispute,

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import AuditRow, Requester, RequesterLink
-from marketplace.services import accounts, sign_ins
+from marketplace.services.accounts import requester_accounts, users, worker_accounts
 from marketplace.services.refusals import Refusal
 from tests.marketplace.support.operate_site import (
     PASSWORD,
@@ -40,7 +40,7 @@ def operator() -> Client:
 
 @pytest.fixture
 def lab() -> Requester:
-    return accounts.create_requester(name="Speech lab", email="lab@example.org", actor="test")
+    return requester_accounts.create_requester(name="Speech lab", email="lab@example.org", actor="test")
 
 
 def link_on(answer: Any) -> str:
@@ -96,8 +96,8 @@ def test_an_invited_person_makes_their_user_once(operator: Client, lab: Requeste
 
 
 def test_a_link_sets_a_new_password_and_ends_other_sessions(operator: Client, lab: Requester) -> None:
-    token = sign_ins.invite_user(requester=lab, actor="olga")
-    sue = sign_ins.redeem_link(token=token, username="sue", password=PASSWORD)
+    token = users.invite_user(requester=lab, actor="olga")
+    sue = users.redeem_link(token=token, username="sue", password=PASSWORD)
     elsewhere = signed_in(sue)
     link = link_on(operator.post(reverse("operate_user_link", args=[lab.pk])))
     assert mail.outbox == []
@@ -113,7 +113,7 @@ def test_a_link_sets_a_new_password_and_ends_other_sessions(operator: Client, la
 def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: Client, lab: Requester) -> None:
     """Otherwise an operator could attach the person who runs the server, make a password link, and sign in as them."""
     root = User.objects.create_superuser("root", password=PASSWORD)
-    sign_ins.attach_user(requester=lab, username="root", actor="olga")
+    users.attach_user(requester=lab, username="root", actor="olga")
     answer = operator.post(reverse("operate_user_link", args=[lab.pk]), follow=True)
     assert "you cannot reset its password" in answer.content.decode()
     assert not RequesterLink.objects.exists()
@@ -126,22 +126,22 @@ def test_an_operator_cannot_come_in_as_somebody_who_was_only_attached(operator: 
 
 
 def test_a_link_is_void_when_it_is_old_or_replaced_or_the_user_was_detached(lab: Requester) -> None:
-    old = sign_ins.invite_user(requester=lab, actor="olga")
-    newer = sign_ins.invite_user(requester=lab, actor="olga")
-    assert sign_ins.find_link(old) is None
+    old = users.invite_user(requester=lab, actor="olga")
+    newer = users.invite_user(requester=lab, actor="olga")
+    assert users.find_link(old) is None
     RequesterLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     with pytest.raises(Refusal, match="expired"):
-        sign_ins.redeem_link(token=newer, username="sue", password=PASSWORD)
-    token = sign_ins.invite_user(requester=lab, actor="olga")
-    sign_ins.redeem_link(token=token, username="sue", password=PASSWORD)
-    renewing = sign_ins.make_password_link(requester=lab, actor="olga")
-    sign_ins.detach_user(requester=lab, actor="olga")
-    assert sign_ins.find_link(renewing) is None
+        users.redeem_link(token=newer, username="sue", password=PASSWORD)
+    token = users.invite_user(requester=lab, actor="olga")
+    users.redeem_link(token=token, username="sue", password=PASSWORD)
+    renewing = users.make_password_link(requester=lab, actor="olga")
+    users.detach_user(requester=lab, actor="olga")
+    assert users.find_link(renewing) is None
 
 
 def test_a_link_of_a_deactivated_requester_is_void(lab: Requester) -> None:
-    token = sign_ins.invite_user(requester=lab, actor="olga")
-    accounts.set_requester_active(requester=lab, active=False, actor="olga")
+    token = users.invite_user(requester=lab, actor="olga")
+    requester_accounts.set_requester_active(requester=lab, active=False, actor="olga")
     assert Client().get(reverse("operate_welcome", args=[token])).status_code == 410
 
 
@@ -165,7 +165,7 @@ def test_every_link_begins_with_the_address_that_was_chosen_else_with_the_one_as
     page = operator.post(reverse("operate_invitations"), {"count": "1", "days": "7"}).content.decode()
     found += re.findall(r"http\S+/join/\S+", unescape(page))
     user = User.objects.create_user("ann", "ann@example.org", PASSWORD)
-    worker = accounts.create_worker(user=user, actor="test")
+    worker = worker_accounts.create_worker(user=user, actor="test")
     assert worker.active
     Client().post(reverse("market_ask_link"), {"email": "ann@example.org"})
     found += re.findall(r"http\S+", str(mail.outbox[0].body))

@@ -11,7 +11,7 @@ from marketplace import clock
 from marketplace.models import Hit, HITLayout, Requester
 from marketplace.operations.registry import Call, handlers
 from marketplace.questions import parse_question
-from marketplace.services import layouts
+from marketplace.services.hits import layouts
 from marketplace.services.refusals import InvalidParameter
 from marketplace.wire.errors import ParameterValidationError, RequestError, WireError
 from tests.marketplace.support import factories

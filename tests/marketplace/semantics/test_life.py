@@ -10,9 +10,12 @@ import pytest
 
 from marketplace import clock
 from marketplace.models import Assignment, Hit
-from marketplace.services import assignments, builtin, hits, payments, qualifications
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.hits import assignments, offers, posting
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.money import payments
+from marketplace.services.qualifications import builtin_types
 from marketplace.services.refusals import AlreadyExists, InvalidParameter, Refusal, WrongState
-from marketplace.services.upkeep import bring_up_to_date
 from tests.marketplace.semantics.conftest import Clock
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
@@ -43,18 +46,18 @@ def test_from_assignable_to_disposed() -> None:
     submit(second)
     assert state_of(hit) == ("Reviewable", 0, 0, 0)
     with pytest.raises(Refusal, match="submitted assignments"):
-        hits.delete_hit(hit=hit)
+        posting.delete_hit(hit=hit)
     assignments.approve(assignment=first)
     assignments.reject(assignment=second, feedback="Empty.")
     assert state_of(hit) == ("Reviewable", 0, 0, 2)
-    hits.set_review_status(hit=hit, revert=False)
+    posting.set_review_status(hit=hit, revert=False)
     assert state_of(hit)[0] == "Reviewing"
-    hits.set_review_status(hit=hit, revert=True)
+    posting.set_review_status(hit=hit, revert=True)
     assert state_of(hit)[0] == "Reviewable"
-    hits.delete_hit(hit=hit)
+    posting.delete_hit(hit=hit)
     assert state_of(hit)[0] == "Disposed"
     with pytest.raises(WrongState):
-        hits.set_expiration(hit=hit, expires_at=clock.now())
+        posting.set_expiration(hit=hit, expires_at=clock.now())
     assert payments.held(hit.requester) == 0
     assert payments.owed(first.worker) == Decimal("0.50")
     assert payments.available(hit.requester) == Decimal("99.40")
@@ -110,10 +113,10 @@ def test_expiry_gives_the_money_of_open_places_back_and_lets_work_go_on(moving_c
         factories.make_assignment(hit=hit)
     submit(assignment)
     assert state_of(hit) == ("Reviewable", 0, 2, 0)
-    hits.set_expiration(hit=hit, expires_at=clock.now() + timedelta(hours=1))
+    posting.set_expiration(hit=hit, expires_at=clock.now() + timedelta(hours=1))
     assert state_of(hit) == ("Assignable", 0, 2, 0)
     assert payments.held(hit.requester) == Decimal("1.80")
-    hits.set_expiration(hit=hit, expires_at=clock.now() - timedelta(days=3))
+    posting.set_expiration(hit=hit, expires_at=clock.now() - timedelta(days=3))
     assert state_of(hit)[0] == "Reviewable"
     check_all()
 
@@ -121,10 +124,10 @@ def test_expiry_gives_the_money_of_open_places_back_and_lets_work_go_on(moving_c
 def test_extending_an_expired_hit_needs_the_money() -> None:
     requester = factories.make_requester(balance="1.20")
     hit = factories.make_hit(requester=requester, max_assignments=2)
-    hits.set_expiration(hit=hit, expires_at=clock.now())
+    posting.set_expiration(hit=hit, expires_at=clock.now())
     factories.make_hit(requester=requester)
     with pytest.raises(payments.InsufficientFunds):
-        hits.set_expiration(hit=hit, expires_at=clock.now() + timedelta(hours=1))
+        posting.set_expiration(hit=hit, expires_at=clock.now() + timedelta(hours=1))
     assert state_of(hit)[0] == "Reviewable"
     check_all()
 
@@ -200,11 +203,11 @@ def test_a_token_of_a_request_that_failed_is_free() -> None:
 def test_a_hit_below_ten_assignments_stays_below(made_with: int, additional: int, allowed: bool) -> None:
     hit = factories.make_hit(max_assignments=made_with)
     if allowed:
-        hits.extend_hit(hit=hit, additional=additional)
+        posting.extend_hit(hit=hit, additional=additional)
         assert state_of(hit) == ("Assignable", 0, made_with + additional, 0)
     else:
         with pytest.raises(Refusal) as refused:
-            hits.extend_hit(hit=hit, additional=additional)
+            posting.extend_hit(hit=hit, additional=additional)
         assert refused.value.code == "InvalidMaximumAssignmentsIncrease"
     check_all()
 
@@ -213,8 +216,8 @@ def test_extending_a_finished_hit_offers_it_again() -> None:
     hit = factories.make_hit()
     factories.make_assignment(hit=hit, submitted=True)
     assert state_of(hit)[0] == "Reviewable"
-    hits.set_review_status(hit=hit, revert=False)
-    hits.extend_hit(hit=hit, additional=2)
+    posting.set_review_status(hit=hit, revert=False)
+    posting.extend_hit(hit=hit, additional=2)
     assert state_of(hit) == ("Assignable", 0, 2, 0)
     check_all()
 
@@ -222,19 +225,19 @@ def test_extending_a_finished_hit_offers_it_again() -> None:
 def test_the_same_properties_are_one_type() -> None:
     requester = factories.make_requester()
     types = [
-        hits.create_hit_type(requester=requester, properties=properties)
+        posting.create_hit_type(requester=requester, properties=properties)
         for properties in (factories.properties(), factories.properties(), factories.properties(reward="0.51"))
     ]
     assert types[0] == types[1] != types[2]
-    other = hits.create_hit_type(requester=factories.make_requester(), properties=factories.properties())
+    other = posting.create_hit_type(requester=factories.make_requester(), properties=factories.properties())
     assert other != types[0]
 
 
 def test_another_type_changes_what_open_places_hold_and_not_what_was_promised() -> None:
     hit = factories.make_hit(max_assignments=2, reward="0.50")
     assignment = factories.make_assignment(hit=hit)
-    dear = hits.create_hit_type(requester=hit.requester, properties=factories.properties(reward="1.00"))
-    hits.change_type(hit=hit, hit_type=dear)
+    dear = posting.create_hit_type(requester=hit.requester, properties=factories.properties(reward="1.00"))
+    posting.change_type(hit=hit, hit_type=dear)
     assert payments.held(hit.requester) == Decimal("1.80")  # 0.60 accepted, 1.20 open
     check_all()
     assignments.return_(assignment_id=assignment.assignment_id, worker=assignment.worker)
@@ -246,8 +249,8 @@ def test_a_place_that_can_no_longer_be_paid_is_not_offered_again() -> None:
     requester = factories.make_requester(balance="1.80")
     hit = factories.make_hit(requester=requester, max_assignments=2, reward="0.50")
     assignment = factories.make_assignment(hit=hit)
-    dear = hits.create_hit_type(requester=requester, properties=factories.properties(reward="1.00"))
-    hits.change_type(hit=hit, hit_type=dear)
+    dear = posting.create_hit_type(requester=requester, properties=factories.properties(reward="1.00"))
+    posting.change_type(hit=hit, hit_type=dear)
     assert payments.available(requester) == 0
     assignments.return_(assignment_id=assignment.assignment_id, worker=assignment.worker)
     assert state_of(hit)[0] == "Reviewable"
@@ -258,15 +261,15 @@ def test_a_place_that_can_no_longer_be_paid_is_not_offered_again() -> None:
 def test_blocked_and_inactive_workers_cannot_accept_anything() -> None:
     hit = factories.make_hit()
     worker = factories.make_worker()
-    qualifications.block(requester=hit.requester, worker=worker, reason="Spam.")
+    worker_accounts.block(requester=hit.requester, worker=worker, reason="Spam.")
     with pytest.raises(Refusal) as refused:
         assignments.accept(worker=worker, hit=hit)
     assert refused.value.code == "WorkerBlocked"
     with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit_type=hit.hit_type)
-    assert hits.groups_for(worker=worker) == []
-    qualifications.unblock(requester=hit.requester, worker=worker)
-    assert [group.n_available for group in hits.groups_for(worker=worker)] == [1]
+    assert offers.groups_for(worker=worker) == []
+    worker_accounts.unblock(requester=hit.requester, worker=worker)
+    assert [group.n_available for group in offers.groups_for(worker=worker)] == [1]
     worker.active = False
     with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit=hit)
@@ -276,13 +279,13 @@ def test_a_group_gives_out_each_of_its_hits_once_to_a_worker() -> None:
     requester = factories.make_requester()
     made = [factories.make_hit(requester=requester) for _ in range(3)]
     worker = factories.make_worker()
-    group = hits.groups_for(worker=worker, search="summaries compare", sort="reward")[0]
+    group = offers.groups_for(worker=worker, search="summaries compare", sort="reward")[0]
     assert (group.n_available, group.qualified) == (3, True)
     taken = {assignments.accept(worker=worker, hit_type=group.hit_type).hit_id for _ in made}
     assert taken == {hit.pk for hit in made}
     with pytest.raises(Refusal, match="no more"):
         assignments.accept(worker=worker, hit_type=group.hit_type)
-    assert hits.groups_for(worker=worker) == []
+    assert offers.groups_for(worker=worker) == []
 
 
 @pytest.mark.parametrize(
@@ -310,11 +313,11 @@ def test_a_hit_that_is_ended_by_a_past_time_expires_now(moving_clock: Clock) -> 
     moving_clock.move(days=150)
     submit(factories.make_assignment(hit=hit))
     before = clock.now()
-    hits.set_expiration(hit=hit, expires_at=before - timedelta(days=4000))
+    posting.set_expiration(hit=hit, expires_at=before - timedelta(days=4000))
     assert state_of(hit)[0] == "Reviewable"
     ended = hit.expires_at
     assert before <= ended <= clock.now()
-    hits.set_expiration(hit=hit, expires_at=before - timedelta(days=5000))
+    posting.set_expiration(hit=hit, expires_at=before - timedelta(days=5000))
     hit.refresh_from_db()
     assert hit.expires_at == ended
     check_all()
@@ -336,7 +339,11 @@ def test_feedback_has_at_most_1024_characters(decide: Any, feedback: str, fits: 
 
 def test_a_country_that_does_not_exist_is_refused() -> None:
     for code, known in (("CH", True), ("ch", False), ("XX", False), ("UK", False)):
-        place = {"QualificationTypeId": builtin.LOCALE, "Comparator": "EqualTo", "LocaleValues": [{"Country": code}]}
+        place = {
+            "QualificationTypeId": builtin_types.LOCALE,
+            "Comparator": "EqualTo",
+            "LocaleValues": [{"Country": code}],
+        }
         if known:
             assert factories.make_hit(requirements=[place])
         else:

@@ -20,9 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from marketplace.models import Assignment, Hit, HITType, LedgerEntry, NotificationDelivery
-from marketplace.services import assignments, hits, messages, payments
+from marketplace.services.hits import assignments, posting
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.messages import notifications
+from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
-from marketplace.services.upkeep import bring_up_to_date
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
 
@@ -123,14 +125,14 @@ class World:
                 assignment=self.assignment(first, state="Rejected"), override=True, now=self.now
             ),
             "bonus": lambda: self.bonus(first, token=str(second)),
-            "extend": lambda: hits.extend_hit(hit=self.hit(first), additional=second + 1, now=self.now),
-            "expire": lambda: hits.set_expiration(hit=self.hit(first), expires_at=self.now, now=self.now),
-            "prolong": lambda: hits.set_expiration(
+            "extend": lambda: posting.extend_hit(hit=self.hit(first), additional=second + 1, now=self.now),
+            "expire": lambda: posting.set_expiration(hit=self.hit(first), expires_at=self.now, now=self.now),
+            "prolong": lambda: posting.set_expiration(
                 hit=self.hit(first), expires_at=self.now + timedelta(hours=2), now=self.now
             ),
-            "review": lambda: hits.set_review_status(hit=self.hit(first), revert=False, now=self.now),
-            "revert": lambda: hits.set_review_status(hit=self.hit(first), revert=True, now=self.now),
-            "delete": lambda: hits.delete_hit(hit=self.hit(first), now=self.now),
+            "review": lambda: posting.set_review_status(hit=self.hit(first), revert=False, now=self.now),
+            "revert": lambda: posting.set_review_status(hit=self.hit(first), revert=True, now=self.now),
+            "delete": lambda: posting.delete_hit(hit=self.hit(first), now=self.now),
             "retype": lambda: self.retype(first, second),
             "deposit": lambda: payments.deposit(requester=self.requester, amount=Decimal(first + 1), actor="test"),
             "pay out": lambda: payments.pay_out(worker=self.workers[first], actor="test"),
@@ -144,19 +146,19 @@ class World:
             pass
 
     def create(self, max_assignments: int, *, token: str) -> None:
-        work = hits.Work(question=factories.external_question(), lifetime=3600, max_assignments=max_assignments)
+        work = posting.Work(question=factories.external_question(), lifetime=3600, max_assignments=max_assignments)
         hit_type = self.type("0.13")
-        hits.create_hit(requester=self.requester, hit_type=hit_type, work=work, token=token, now=self.now)
+        posting.create_hit(requester=self.requester, hit_type=hit_type, work=work, token=token, now=self.now)
 
     def retype(self, number: int, dimes: int) -> None:
-        hits.change_type(hit=self.hit(number), hit_type=self.type(f"0.{dimes}5"), now=self.now)
+        posting.change_type(hit=self.hit(number), hit_type=self.type(f"0.{dimes}5"), now=self.now)
 
     def type(self, reward: str) -> HITType:
         """A type whose requester wants to hear of everything."""
         properties = factories.properties(reward=reward)
-        hit_type = hits.create_hit_type(requester=self.requester, properties=properties, now=self.now)
-        told = messages.Specification("https://queue.example/1", "SQS", "2014-08-15", EVENTS)
-        messages.set_notification(hit_type=hit_type, specification=told, active=True, now=self.now)
+        hit_type = posting.create_hit_type(requester=self.requester, properties=properties, now=self.now)
+        told = notifications.Specification("https://queue.example/1", "SQS", "2014-08-15", EVENTS)
+        notifications.set_notification(hit_type=hit_type, specification=told, active=True, now=self.now)
         return hit_type
 
     def submit(self, found: Assignment) -> None:

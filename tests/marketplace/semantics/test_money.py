@@ -9,7 +9,7 @@ from django.db import DatabaseError, transaction
 from marketplace import money
 from marketplace.models import LedgerEntry
 from marketplace.money import ZERO
-from marketplace.services import payments
+from marketplace.services.money import payments
 from marketplace.services.refusals import AlreadyExists, Refusal
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
@@ -59,7 +59,7 @@ def test_a_hit_that_the_balance_does_not_cover_is_refused_to_the_cent() -> None:
     requester = factories.make_requester(balance="1.79")
     with pytest.raises(payments.InsufficientFunds) as refused:
         factories.make_hit(requester=requester, max_assignments=3, reward="0.50")
-    assert refused.value.wanted == Decimal("1.80")
+    assert refused.value.needed == Decimal("1.80")
     assert not requester.hits.exists()
     assert payments.available(requester) == Decimal("1.79")
     payments.deposit(requester=requester, amount=Decimal("0.01"), actor="test")

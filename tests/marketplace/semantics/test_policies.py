@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from marketplace import policies
+from marketplace import review_policies
 from marketplace.models import Hit
 from marketplace.services.refusals import InvalidParameter
 from tests.marketplace.support.policies import EXAMPLE, KNOWN, PLURALITY, known, make_hit, plurality, policy
@@ -20,7 +20,7 @@ from tests.marketplace.support.policies import EXAMPLE, KNOWN, PLURALITY, known,
 
 
 def test_the_parameters_are_read() -> None:
-    read = policies.read_known_answers(
+    read = review_policies.read_known_answers(
         known(
             ApproveIfKnownAnswerScoreIsAtLeast=79,
             ApproveReason="You can count",
@@ -36,8 +36,8 @@ def test_the_parameters_are_read() -> None:
         50,
         "No",
     )
-    assert read.extension == policies.Extension(79, 5, 0)  # the reference's defaults
-    two = policies.read_plurality(
+    assert read.extension == review_policies.Extension(79, 5, 0)  # the reference's defaults
+    two = review_policies.read_plurality(
         plurality(
             QuestionIds="q1, q2",
             DisregardAssignmentIfRejected="T",
@@ -47,9 +47,9 @@ def test_the_parameters_are_read() -> None:
         )
     )
     assert (two.questions, two.without_rejected) == (("q1", "q2"), True)
-    assert two.extension == policies.Extension(100, 3, 3600)
+    assert two.extension == review_policies.Extension(100, 3, 3600)
     other_name = policy(PLURALITY, QuestionIDs=["a", "b"], QuestionAgreementThreshold=100)  # as in its examples
-    assert policies.read_plurality(other_name).questions == ("a", "b")
+    assert review_policies.read_plurality(other_name).questions == ("a", "b")
 
 
 A, H = "AssignmentReviewPolicy", "HITReviewPolicy"
@@ -90,7 +90,7 @@ def test_a_policy_that_cannot_be_carried_out_is_refused(parameter: str, given: d
 
 def compare(threshold: int, answers: Mapping[str, Mapping[str, Sequence[str]]], questions: str = "q") -> Any:
     given = plurality(QuestionIds=list(questions), QuestionAgreementThreshold=threshold)
-    return policies.agreement(policies.read_plurality(given), answers)
+    return review_policies.agreement(review_policies.read_plurality(given), answers)
 
 
 def test_the_example_of_the_reference() -> None:
@@ -139,5 +139,5 @@ def test_when_an_answer_is_agreed_on(threshold: int, answers: list[str], agreed:
     ],
 )
 def test_known_answers_match_as_a_whole(key: list[str], answer: list[str], right: bool) -> None:
-    read = policies.read_known_answers(policy(KNOWN, AnswerKey={"q": key}))
-    assert policies.correct(read, {"q": answer} if answer else {}) == {"q": right}
+    read = review_policies.read_known_answers(policy(KNOWN, AnswerKey={"q": key}))
+    assert review_policies.correct(read, {"q": answer} if answer else {}) == {"q": right}

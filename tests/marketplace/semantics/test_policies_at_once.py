@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from marketplace.models import Assignment, ReviewEntry
-from marketplace.services import assignments
-from marketplace.services.upkeep import bring_up_to_date
+from marketplace.services.hits import assignments
+from marketplace.services.hits.due_changes import bring_up_to_date
 from tests.marketplace.semantics.test_races import at_once
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all

@@ -15,7 +15,8 @@ import pytest
 from marketplace import clock
 from marketplace.models import Assignment, Hit, ReviewEntry, Worker
 from marketplace.operations.registry import Call, handlers
-from marketplace.services import assignments, hits, payments, upkeep
+from marketplace.services.hits import assignments, due_changes, posting
+from marketplace.services.money import payments
 from tests.marketplace.semantics.conftest import Clock
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
@@ -186,11 +187,11 @@ def test_a_hit_that_ended_with_places_left_stays_ended(moving_clock: Clock) -> N
     terms = plurality(**EXTENDING, ExtendMinimumTimeInSeconds=3600)
     hit = make_hit(max_assignments=2, hit_review_policy=terms)
     answer(hit, q1="a")
-    hits.set_expiration(hit=hit, expires_at=clock.now() - timedelta(days=1))
-    upkeep.bring_up_to_date(hit=hit)
+    posting.set_expiration(hit=hit, expires_at=clock.now() - timedelta(days=1))
+    due_changes.bring_up_to_date(hit=hit)
     assert now_of(hit).state == "Reviewable"  # one of one agrees with themselves
     unwanted = make_hit(hit_review_policy=terms)
-    upkeep.bring_up_to_date(hit=unwanted, now=moving_clock.move(hours=2))
+    due_changes.bring_up_to_date(hit=unwanted, now=moving_clock.move(hours=2))
     assert now_of(unwanted).state == "Reviewable"
     assert actions(unwanted)[-1] == ("extend", "Succeeded", "Not extended: the HIT has expired with places left")
     check_all()

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from marketplace.models import Assignment, Qualification, QualificationRequest, Worker
-from marketplace.services import assignments, builtin, hits, qualifications
+from marketplace.services.hits import assignments, offers
+from marketplace.services.qualifications import builtin_types, grants, qualification_requests, qualification_types
+from marketplace.services.qualifications.requirements import Standing
 from marketplace.services.refusals import AlreadyExists, InvalidParameter, NotFound, Refusal, WrongState
-from marketplace.services.requirements import Standing
 from tests.marketplace.semantics.conftest import Clock
 from tests.marketplace.support import factories
 
@@ -29,7 +30,7 @@ def asks(type_id: str, comparator: str, *values: int, guarded: str = "Accept") -
 def asks_place(comparator: str, *places: str) -> dict[str, Any]:
     split = [place.partition("-") for place in places]
     locales = [{"Country": country} | ({"Subdivision": part} if part else {}) for country, _, part in split]
-    return {"QualificationTypeId": builtin.LOCALE, "Comparator": comparator, "LocaleValues": locales}
+    return {"QualificationTypeId": builtin_types.LOCALE, "Comparator": comparator, "LocaleValues": locales}
 
 
 COMPARED = [
@@ -55,11 +56,11 @@ COMPARED = [
 def test_comparators(comparator: str, values: list[int], met: bool) -> None:
     worker, stranger = factories.make_worker(), factories.make_worker()
     type_ = factories.make_qualification_type()
-    qualifications.associate(type=type_, worker=worker, value=80)
+    grants.associate(type=type_, worker=worker, value=80)
     requirement = asks(type_.type_id, comparator, *values)
     assert Standing(worker).meets(requirement) is met
     assert Standing(stranger).meets(requirement) is (comparator == "DoesNotExist")
-    qualifications.disassociate(type=type_, worker=worker)
+    grants.disassociate(type=type_, worker=worker)
     assert Standing(worker).meets(requirement) is (comparator == "DoesNotExist")
 
 
@@ -107,10 +108,10 @@ def hit_like(hit: Any) -> Any:
 def test_number_and_percent_approved() -> None:
     worker = factories.make_worker()
     record_of(worker, approved=3, rejected=2)
-    assert Standing(worker).value(builtin.NUMBER_APPROVED) == 3
-    assert Standing(worker).value(builtin.PERCENT_APPROVED) == 100  # too few to tell
+    assert Standing(worker).value(builtin_types.NUMBER_APPROVED) == 3
+    assert Standing(worker).value(builtin_types.PERCENT_APPROVED) == 100  # too few to tell
     record_of(worker, approved=92, rejected=3)
-    assert Standing(worker).value(builtin.PERCENT_APPROVED) == 95
+    assert Standing(worker).value(builtin_types.PERCENT_APPROVED) == 95
 
 
 def test_guards_hide_hits_and_close_previews() -> None:
@@ -122,46 +123,46 @@ def test_guards_hide_hits_and_close_previews() -> None:
         )
         for guard in ("Accept", "PreviewAndAccept", "DiscoverPreviewAndAccept")
     }
-    shown = {group.hit_type.title: group for group in hits.groups_for(worker=worker)}
+    shown = {group.hit_type.title: group for group in offers.groups_for(worker=worker)}
     assert set(shown) == {"Accept", "PreviewAndAccept"}
     assert shown["Accept"].can_preview
     assert not shown["PreviewAndAccept"].can_preview
     assert "Needed" in shown["Accept"].reasons[0]
-    hits.preview_hit(hit_type=by_guard["Accept"].hit_type, worker=worker)
+    offers.preview_hit(hit_type=by_guard["Accept"].hit_type, worker=worker)
     with pytest.raises(Refusal):
-        hits.preview_hit(hit_type=by_guard["PreviewAndAccept"].hit_type, worker=worker)
+        offers.preview_hit(hit_type=by_guard["PreviewAndAccept"].hit_type, worker=worker)
     for hit in by_guard.values():
         with pytest.raises(Refusal) as refused:
             assignments.accept(worker=worker, hit=hit)
         assert refused.value.code == "QualificationNotMet"
-    qualifications.associate(type=needed, worker=worker)
+    grants.associate(type=needed, worker=worker)
     for hit in by_guard.values():
         assignments.accept(worker=worker, hit=hit)
 
 
 def test_masters_cost_more_and_are_granted_by_the_operator() -> None:
     worker = factories.make_worker()
-    hit = factories.make_hit(reward="1.00", requirements=[asks(builtin.MASTERS, "Exists")])
+    hit = factories.make_hit(reward="1.00", requirements=[asks(builtin_types.MASTERS, "Exists")])
     assert hit.held_open == Decimal("1.25")
     with pytest.raises(Refusal):
         assignments.accept(worker=worker, hit=hit)
-    masters = qualifications.find_type(builtin.MASTERS)
+    masters = qualification_types.find_type(builtin_types.MASTERS)
     with pytest.raises(Refusal):
-        qualifications.request(type=masters, worker=worker)
-    qualifications.grant(type=masters, worker=worker, actor="operator")
+        qualification_requests.request(type=masters, worker=worker)
+    grants.grant(type=masters, worker=worker, actor="operator")
     assignments.accept(worker=worker, hit=hit)
 
 
 WRONG = [
-    [asks(builtin.NUMBER_APPROVED, "Exists", 1)],
-    [asks(builtin.NUMBER_APPROVED, "LessThan")],
-    [asks(builtin.NUMBER_APPROVED, "LessThan", 1, 2)],
-    [asks(builtin.NUMBER_APPROVED, "In", *range(16))],
-    [asks(builtin.LOCALE, "EqualTo", 1)],
+    [asks(builtin_types.NUMBER_APPROVED, "Exists", 1)],
+    [asks(builtin_types.NUMBER_APPROVED, "LessThan")],
+    [asks(builtin_types.NUMBER_APPROVED, "LessThan", 1, 2)],
+    [asks(builtin_types.NUMBER_APPROVED, "In", *range(16))],
+    [asks(builtin_types.LOCALE, "EqualTo", 1)],
     [asks_place("GreaterThan", "US")],
     [asks_place("EqualTo", "US", "DE")],
     [asks_place("EqualTo", "US")] * 11,
-    [{**asks_place("EqualTo", "US"), "QualificationTypeId": builtin.NUMBER_APPROVED}],
+    [{**asks_place("EqualTo", "US"), "QualificationTypeId": builtin_types.NUMBER_APPROVED}],
 ]
 
 
@@ -179,58 +180,58 @@ def test_a_type_that_does_not_exist_cannot_be_asked_for() -> None:
 def test_a_test_with_a_key_is_scored_and_granted(moving_clock: Clock) -> None:
     worker = factories.make_worker()
     type_ = factories.make_qualification_type(test=True, retry_delay=3600)
-    first = qualifications.request(type=type_, worker=worker)
+    first = qualification_requests.request(type=type_, worker=worker)
     assert first.state == "Started"
-    assert qualifications.request(type=type_, worker=worker) == first
+    assert qualification_requests.request(type=type_, worker=worker) == first
     with pytest.raises(Refusal, match="capital"):
-        qualifications.take_test(request=first, answers={"why": "no choice"})
-    assert qualifications.take_test(request=first, answers={"capital": "rome"}).state == "Granted"
+        qualification_requests.take_test(request=first, answers={"why": "no choice"})
+    assert qualification_requests.take_test(request=first, answers={"capital": "rome"}).state == "Granted"
     assert Qualification.objects.get(worker=worker).value == 0
     with pytest.raises(Refusal, match="again from"):
-        qualifications.request(type=type_, worker=worker)
+        qualification_requests.request(type=type_, worker=worker)
     moving_clock.move(seconds=3601)
-    second = qualifications.request(type=type_, worker=worker)
-    qualifications.take_test(request=second, answers={"capital": "paris"})
+    second = qualification_requests.request(type=type_, worker=worker)
+    qualification_requests.take_test(request=second, answers={"capital": "paris"})
     assert Qualification.objects.get(worker=worker).value == 100
 
 
 def test_a_test_that_ran_out_of_time(moving_clock: Clock) -> None:
     type_, worker = factories.make_qualification_type(test=True), factories.make_worker()
-    asked = qualifications.request(type=type_, worker=worker)
+    asked = qualification_requests.request(type=type_, worker=worker)
     moving_clock.move(seconds=601)
     with pytest.raises(Refusal, match="time"):
-        qualifications.take_test(request=asked, answers={"capital": "paris"})
+        qualification_requests.take_test(request=asked, answers={"capital": "paris"})
     with pytest.raises(Refusal, match="once"):
-        qualifications.request(type=type_, worker=worker)
+        qualification_requests.request(type=type_, worker=worker)
 
 
 def test_a_test_without_a_key_is_decided_by_hand() -> None:
     type_, worker = factories.make_qualification_type(test=True, key=False), factories.make_worker()
-    asked = qualifications.request(type=type_, worker=worker)
+    asked = qualification_requests.request(type=type_, worker=worker)
     with pytest.raises(WrongState):
-        qualifications.accept_request(request=asked, value=1)
-    asked = qualifications.take_test(request=asked, answers={"capital": "paris", "why": "I know."})
+        qualification_requests.accept_request(request=asked, value=1)
+    asked = qualification_requests.take_test(request=asked, answers={"capital": "paris", "why": "I know."})
     assert asked.state == "Pending"
     assert "<SelectionIdentifier>paris</SelectionIdentifier>" in asked.answer
-    qualifications.accept_request(request=asked, value=7)
+    qualification_requests.accept_request(request=asked, value=7)
     assert Qualification.objects.get(worker=worker).value == 7
     with pytest.raises(WrongState):
-        qualifications.reject_request(request=asked)
+        qualification_requests.reject_request(request=asked)
 
 
 def test_granted_at_once_or_rejected_with_a_reason() -> None:
     worker = factories.make_worker()
     at_once = factories.make_qualification_type(auto_granted=True, auto_value=3)
-    assert qualifications.request(type=at_once, worker=worker).state == "Granted"
+    assert qualification_requests.request(type=at_once, worker=worker).state == "Granted"
     assert Qualification.objects.get(worker=worker).value == 3
     by_hand = factories.make_qualification_type()
-    asked = qualifications.request(type=by_hand, worker=worker)
+    asked = qualification_requests.request(type=by_hand, worker=worker)
     with pytest.raises(Refusal, match="not decided"):
-        qualifications.request(type=by_hand, worker=worker)
-    qualifications.reject_request(request=asked, reason="Not this time.")
+        qualification_requests.request(type=by_hand, worker=worker)
+    qualification_requests.reject_request(request=asked, reason="Not this time.")
     assert worker.messages.get().text == "Not this time."
     with pytest.raises(Refusal, match="once"):
-        qualifications.request(type=by_hand, worker=worker)
+        qualification_requests.request(type=by_hand, worker=worker)
 
 
 def test_deleting_a_type_rejects_requests_and_frees_its_name() -> None:
@@ -238,11 +239,11 @@ def test_deleting_a_type_rejects_requests_and_frees_its_name() -> None:
     type_ = factories.make_qualification_type(requester=requester, name="One")
     with pytest.raises(AlreadyExists):
         factories.make_qualification_type(requester=requester, name="One")
-    qualifications.request(type=type_, worker=worker)
-    qualifications.delete_type(type=type_)
+    qualification_requests.request(type=type_, worker=worker)
+    qualification_types.delete_type(type=type_)
     assert QualificationRequest.objects.get().state == "Rejected"
     with pytest.raises(NotFound):
-        qualifications.find_type(type_.type_id)
+        qualification_types.find_type(type_.type_id)
     factories.make_qualification_type(requester=requester, name="One")
 
 

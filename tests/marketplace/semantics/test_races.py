@@ -14,9 +14,11 @@ import pytest
 from django.db import connection
 
 from marketplace.models import Assignment, Hit
-from marketplace.services import assignments, operating, payments
+from marketplace.services import page_actions
+from marketplace.services.hits import assignments
+from marketplace.services.hits.due_changes import bring_up_to_date
+from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
-from marketplace.services.upkeep import bring_up_to_date
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
 
@@ -151,7 +153,7 @@ def test_work_approved_by_the_page_and_the_api_at_once_is_paid_once() -> None:
     totals: list[int] = []
 
     def page(order: Sequence[str]) -> None:
-        done = operating.approve_all(requester=requester, assignment_ids=order, feedback="", actor="sue")
+        done = page_actions.approve_all(requester=requester, assignment_ids=order, feedback="", actor="sue")
         totals.append(done.n)
 
     calls: list[Callable[[], Any]] = [partial(page, ids), partial(page, ids[::-1])]

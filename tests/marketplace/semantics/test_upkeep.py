@@ -12,9 +12,12 @@ import pytest
 
 from marketplace import tasks
 from marketplace.models import Assignment, Hit, LedgerEntry, NotificationDelivery, Requester, Worker
-from marketplace.services import assignments, builtin, hits, lifecycle, messages, payments, upkeep
+from marketplace.services.hits import assignments, due_changes, offers, posting, state_changes
+from marketplace.services.messages import notifications
+from marketplace.services.money import payments
+from marketplace.services.qualifications import builtin_types
+from marketplace.services.qualifications.requirements import Standing
 from marketplace.services.refusals import Refusal
-from marketplace.services.requirements import Standing
 from tests.marketplace.semantics.conftest import Clock
 from tests.marketplace.support import factories
 from tests.marketplace.support.checks import check_all
@@ -30,9 +33,9 @@ def at(seconds: int) -> datetime:
 
 
 def post(requester: Requester, *, now: datetime = T0, lifetime: int = 3600, places: int = 1, **of_type: Any) -> Hit:
-    work = hits.Work(question=factories.external_question(), lifetime=lifetime, max_assignments=places)
+    work = posting.Work(question=factories.external_question(), lifetime=lifetime, max_assignments=places)
     properties = factories.properties(**of_type)
-    return hits.create_hit(requester=requester, hit_type=properties, work=work, now=now)
+    return posting.create_hit(requester=requester, hit_type=properties, work=work, now=now)
 
 
 def hand_in(hit: Hit, worker: Worker, now: datetime) -> Assignment:
@@ -46,16 +49,16 @@ def rejected(requester: Requester) -> Assignment:
 
 
 def ended(requester: Requester) -> Hit:
-    return hits.set_expiration(hit=post(requester), expires_at=T0, now=T0)
+    return posting.set_expiration(hit=post(requester), expires_at=T0, now=T0)
 
 
 NEEDS_MONEY: dict[str, Callable[[Requester, Any], Any]] = {
     "create": lambda requester, _: post(requester, now=at(90)),
-    "extend": lambda _, hit: hits.extend_hit(hit=hit, additional=1, now=at(90)),
-    "prolong": lambda _, hit: hits.set_expiration(hit=hit, expires_at=at(4000), now=at(90)),
-    "retype": lambda requester, hit: hits.change_type(
+    "extend": lambda _, hit: posting.extend_hit(hit=hit, additional=1, now=at(90)),
+    "prolong": lambda _, hit: posting.set_expiration(hit=hit, expires_at=at(4000), now=at(90)),
+    "retype": lambda requester, hit: posting.change_type(
         hit=hit,
-        hit_type=hits.create_hit_type(requester=requester, properties=factories.properties(reward="1.00"), now=T0),
+        hit_type=posting.create_hit_type(requester=requester, properties=factories.properties(reward="1.00"), now=T0),
         now=at(90),
     ),
     "override": lambda _, done: assignments.approve(assignment=done, override=True, now=at(90)),
@@ -98,12 +101,12 @@ def test_everything_has_the_time_at_which_it_was_due(moments: list[int]) -> None
     """Three places: one is abandoned, one approved by itself, one never taken."""
     requester = factories.make_requester(balance="10.00")
     hit = post(requester, places=3, lifetime=1800, assignment_duration=600, auto_approval_delay=900)
-    told = messages.Specification("https://queue.example/1", "SQS", "2014-08-15", EVENTS)
-    messages.set_notification(hit_type=hit.hit_type, specification=told, active=True, now=T0)
+    told = notifications.Specification("https://queue.example/1", "SQS", "2014-08-15", EVENTS)
+    notifications.set_notification(hit_type=hit.hit_type, specification=told, active=True, now=T0)
     hand_in(hit, factories.make_worker(), at(60))
     assignments.accept(worker=factories.make_worker(), hit=hit, now=at(1230))
     for moment in moments:
-        upkeep.bring_up_to_date(now=at(moment))
+        due_changes.bring_up_to_date(now=at(moment))
     assert history() == [
         ("12:16:00Z", "AssignmentApproved"),  # 60 + 900 seconds
         ("12:16:00Z", "reward 0.50"),
@@ -119,12 +122,12 @@ def test_everything_has_the_time_at_which_it_was_due(moments: list[int]) -> None
 def test_work_that_counts_as_approved_counts_for_its_worker(moving_clock: Clock) -> None:
     worker, hit = factories.make_worker(), factories.make_hit(auto_approval_delay=60)
     factories.make_assignment(hit=hit, worker=worker, submitted=True)
-    rule = {"QualificationTypeId": builtin.NUMBER_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [0]}
+    rule = {"QualificationTypeId": builtin_types.NUMBER_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [0]}
     for_proven = factories.make_hit(requirements=[rule])
     with pytest.raises(Refusal, match="yours is 0"):
         assignments.accept(worker=worker, hit=for_proven)
     moving_clock.move(seconds=61)
-    assert Standing(worker).value(builtin.NUMBER_APPROVED) == 1
+    assert Standing(worker).value(builtin_types.NUMBER_APPROVED) == 1
     assignments.accept(worker=worker, hit=for_proven)
     assert Assignment.objects.get(hit=hit).state == "Submitted"  # nothing has run yet
 
@@ -133,7 +136,7 @@ def test_looking_for_work_gives_places_back_and_leaves_the_rest_to_the_task(movi
     left = factories.make_assignment(hit=factories.make_hit(title="Left", lifetime=90_000, assignment_duration=60))
     over = factories.make_hit(title="Over", lifetime=60)
     moving_clock.move(seconds=61)
-    groups = hits.groups_for(worker=factories.make_worker())
+    groups = offers.groups_for(worker=factories.make_worker())
     assert [(group.hit_type.title, group.n_available) for group in groups] == [("Left", 1)]
     left.refresh_from_db()
     over.refresh_from_db()
@@ -148,19 +151,19 @@ def test_one_broken_hit_does_not_hold_up_the_others(
     moving_clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken, sound = factories.make_hit(lifetime=60), factories.make_hit(lifetime=70)
-    update_hit = lifecycle.update_hit
+    update_hit = state_changes.update_hit
 
     def fails_for_one(hit: Hit, **options: Any) -> None:
         if hit.pk == broken.pk:
             raise RuntimeError("This one is broken.")
         update_hit(hit, **options)
 
-    monkeypatch.setattr(upkeep, "update_hit", fails_for_one)
+    monkeypatch.setattr(due_changes, "update_hit", fails_for_one)
     moving_clock.move(seconds=100)
-    with caplog.at_level(logging.ERROR, logger="marketplace.services.upkeep"):
+    with caplog.at_level(logging.ERROR, logger="marketplace.services.hits.due_changes"):
         tasks.upkeep()
     sound.refresh_from_db()
     assert sound.state == "Reviewable"
     assert "This one is broken." in caplog.text
     with pytest.raises(RuntimeError):  # a request for this HIT alone fails
-        upkeep.bring_up_to_date(hit=broken)
+        due_changes.bring_up_to_date(hit=broken)

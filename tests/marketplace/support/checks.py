@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.db.models import Count
 
 from marketplace.models import Assignment, Hit, LedgerAccount, LedgerEntry, LedgerTransaction, Requester
-from marketplace.services import payments
+from marketplace.services.money import payments
 
 
 def check_books() -> None:

@@ -11,7 +11,10 @@ from django.contrib.auth.models import User
 
 from marketplace.models import Assignment, Hit, QualificationType, Requester, Worker
 from marketplace.money import amount
-from marketplace.services import accounts, assignments, hits, payments, qualifications
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.hits import assignments, posting
+from marketplace.services.money import payments
+from marketplace.services.qualifications import qualification_types
 
 _numbers = itertools.count(1)
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
@@ -57,14 +60,14 @@ def answer_key(right: str = "paris", points: int = 10) -> str:
 
 
 def make_requester(*, balance: str = "100.00", name: str = "", user: User | None = None) -> Requester:
-    requester = accounts.create_requester(name=name or f"Requester {next(_numbers)}", user=user, actor="test")
+    requester = requester_accounts.create_requester(name=name or f"Requester {next(_numbers)}", user=user, actor="test")
     if Decimal(balance):
         payments.deposit(requester=requester, amount=amount(balance), actor="test")
     return requester
 
 
-def make_key(requester: Requester) -> accounts.NewKey:
-    return accounts.create_access_key(requester=requester, actor="test")
+def make_key(requester: Requester) -> requester_accounts.NewKey:
+    return requester_accounts.create_access_key(requester=requester, actor="test")
 
 
 def make_worker(
@@ -73,7 +76,7 @@ def make_worker(
     if with_user and user is None:
         number = next(_numbers)
         user = User.objects.create_user(f"worker{number}", f"worker{number}@example.org", "correct horse battery")
-    return accounts.create_worker(user=user, country=country, subdivision=subdivision, name=name, actor="test")
+    return worker_accounts.create_worker(user=user, country=country, subdivision=subdivision, name=name, actor="test")
 
 
 def properties(
@@ -83,8 +86,8 @@ def properties(
     requirements: Sequence[Mapping[str, Any]] = (),
     assignment_duration: int = 600,
     auto_approval_delay: int = 86_400,
-) -> hits.Properties:
-    return hits.Properties(
+) -> posting.Properties:
+    return posting.Properties(
         title=title,
         description="Read two summaries and say which is better.",
         keywords="text, summaries",
@@ -106,14 +109,14 @@ def make_hit(
     **of_type: Any,
 ) -> Hit:
     """A HIT on offer; ``of_type`` are `properties`."""
-    work = hits.Work(
+    work = posting.Work(
         question=question or external_question(),
         lifetime=lifetime,
         max_assignments=max_assignments,
         annotation=annotation,
     )
     hit_type = properties(**of_type)
-    return hits.create_hit(requester=requester or make_requester(), hit_type=hit_type, work=work, token=token)
+    return posting.create_hit(requester=requester or make_requester(), hit_type=hit_type, work=work, token=token)
 
 
 def make_assignment(*, hit: Hit | None = None, worker: Worker | None = None, submitted: bool = False) -> Assignment:
@@ -131,8 +134,8 @@ def make_qualification_type(
     given: dict[str, Any] = {"description": "Knows capitals.", "status": "Active"} | terms
     if test:
         given |= {"test": form_question(), "test_duration": 600, "answer_key": answer_key() if key else None}
-    return qualifications.create_type(
+    return qualification_types.create_type(
         requester=requester or make_requester(),
         name=name or f"Qualification {next(_numbers)}",
-        terms=qualifications.Terms(**given),
+        terms=qualification_types.Terms(**given),
     )

@@ -16,7 +16,11 @@ from django.test import Client
 
 from marketplace import access
 from marketplace.models import Assignment, AuditRow, Hit, Message, Requester, Worker
-from marketplace.services import accounts, assignments, disputes, hits, messages, payments
+from marketplace.services import disputes
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.hits import assignments, posting
+from marketplace.services.messages import worker_messages
+from marketplace.services.money import payments
 
 PASSWORD = "correct horse battery"
 _numbers = itertools.count(1)
@@ -41,7 +45,7 @@ def make_operator(name: str = "olga") -> User:
 def make_requester(
     *, name: str = "", balance: str = "100.00", user: User | None = None, email: str = "lab@example.org"
 ) -> Requester:
-    made = accounts.create_requester(
+    made = requester_accounts.create_requester(
         name=name or f"Lab {next(_numbers)}", email=email, user=user or make_user(), actor="test"
     )
     if Decimal(balance):
@@ -50,17 +54,17 @@ def make_requester(
 
 
 def make_worker(*, name: str = "", country: str = "NL") -> Worker:
-    return accounts.create_worker(user=make_user(), name=name, country=country, actor="test")
+    return worker_accounts.create_worker(user=make_user(), name=name, country=country, actor="test")
 
 
 def make_hit(
     *, requester: Requester | None = None, reward: str = "0.50", assignments: int = 3, title: str = "Rate replies"
 ) -> Hit:
-    properties = hits.Properties(
+    properties = posting.Properties(
         title=title, description="Read and rate.", reward=Decimal(reward), assignment_duration=600
     )
-    work = hits.Work(question=QUESTION, lifetime=86400, max_assignments=assignments)
-    return hits.create_hit(requester=requester or make_requester(), hit_type=properties, work=work)
+    work = posting.Work(question=QUESTION, lifetime=86400, max_assignments=assignments)
+    return posting.create_hit(requester=requester or make_requester(), hit_type=properties, work=work)
 
 
 def make_submitted(
@@ -88,8 +92,10 @@ def make_dispute(*, requester: Requester | None = None, comment: str = "I read e
 
 def make_reply(worker: Worker, requester: Requester | None, text: str = "Which page do you mean?") -> Message:
     """A worker's reply to a message from the requester, or from the marketplace."""
-    letter = messages.send(worker=worker, requester=requester, subject="About your work", text="Please look again.")
-    return messages.reply(message=letter, text=text)
+    letter = worker_messages.send(
+        worker=worker, requester=requester, subject="About your work", text="Please look again."
+    )
+    return worker_messages.reply(message=letter, text=text)
 
 
 def sure(client: Client, address: str, data: dict[str, Any] | None = None) -> HttpResponseBase:

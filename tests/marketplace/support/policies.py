@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from marketplace import policies
+from marketplace import review_policies
 from marketplace.models import Hit
-from marketplace.services import hits
+from marketplace.services.hits import posting
 from tests.marketplace.support import factories
 
-KNOWN, PLURALITY = policies.KNOWN_ANSWERS, policies.PLURALITY
+KNOWN, PLURALITY = review_policies.KNOWN_ANSWERS, review_policies.PLURALITY
 #: The answers in the example of "HIT Review Policies" in the MTurk API reference, by worker and question.
 EXAMPLE = {
     "1": {"A": ["coat"], "B": ["blue"], "C": ["large"], "D": ["Furry"]},
@@ -41,11 +41,11 @@ def plurality(**parameters: Any) -> dict[str, Any]:
 
 
 def make_hit(*, max_assignments: int = 1, balance: str = "100.00", lifetime: int = 3600, **given: Any) -> Hit:
-    work = hits.Work(
+    work = posting.Work(
         question=factories.external_question(), lifetime=lifetime, max_assignments=max_assignments, **given
     )
     requester = factories.make_requester(balance=balance)
-    return hits.create_hit(requester=requester, hit_type=factories.properties(), work=work)
+    return posting.create_hit(requester=requester, hit_type=factories.properties(), work=work)
 
 
 def now_of(hit: Hit) -> Hit:

@@ -10,7 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from marketplace.models import Assignment, Hit, QualificationType, Requester, Worker
-from marketplace.services import accounts, assignments, hits, payments, qualifications
+from marketplace.services.accounts import requester_accounts, worker_accounts
+from marketplace.services.hits import assignments, posting
+from marketplace.services.money import payments
+from marketplace.services.qualifications import qualification_types
 
 PASSWORD = "a-long-enough-password"
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
@@ -81,14 +84,14 @@ def html_question(html: str, height: int = 0) -> str:
 
 
 def make_requester(name: str = "", balance: str = "100.00") -> Requester:
-    requester = accounts.create_requester(name=name or f"Lab {next(_numbers)}", actor="test")
+    requester = requester_accounts.create_requester(name=name or f"Lab {next(_numbers)}", actor="test")
     payments.deposit(requester=requester, amount=Decimal(balance), actor="test")
     return requester
 
 
 def make_worker(username: str = "", *, country: str = "DE", email: str = "") -> Worker:
     user = User.objects.create_user(username or f"worker{next(_numbers)}", email, PASSWORD)
-    return accounts.create_worker(user=user, country=country, actor="test")
+    return worker_accounts.create_worker(user=user, country=country, actor="test")
 
 
 def make_hit(
@@ -107,13 +110,13 @@ def make_hit(
         "assignment_duration": 600,
         "auto_approval_delay": 86_400,
     }
-    hit_type = hits.create_hit_type(requester=requester, properties=hits.Properties(**(properties | given)))
-    work = hits.Work(
+    hit_type = posting.create_hit_type(requester=requester, properties=posting.Properties(**(properties | given)))
+    work = posting.Work(
         question=question or external("https://tasks.example/rate?set=a"),
         lifetime=lifetime,
         max_assignments=max_assignments,
     )
-    return hits.create_hit(requester=requester, hit_type=hit_type, work=work)
+    return posting.create_hit(requester=requester, hit_type=hit_type, work=work)
 
 
 def make_assignment(worker: Worker, hit: Hit | None = None, **given: Any) -> Assignment:
@@ -124,11 +127,11 @@ def make_type(
     requester: Requester | None = None, name: str = "Sums", *, keywords: str = "", **terms: Any
 ) -> QualificationType:
     defaults: dict[str, Any] = {"description": "Can add.", "status": "Active"}
-    return qualifications.create_type(
+    return qualification_types.create_type(
         requester=requester or make_requester(),
         name=name,
         keywords=keywords,
-        terms=qualifications.Terms(**(defaults | terms)),
+        terms=qualification_types.Terms(**(defaults | terms)),
     )
 
 

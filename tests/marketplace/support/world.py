@@ -7,7 +7,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from marketplace.models import Hit, QualificationType, Requester, Worker
 from marketplace.questions import Given
-from marketplace.services import accounts, assignments, files, layouts, qualifications
+from marketplace.services.accounts import worker_accounts
+from marketplace.services.hits import assignments, layouts, uploaded_files
+from marketplace.services.qualifications import qualification_requests
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 EXTERNAL = (
@@ -80,7 +82,7 @@ class World:
 
     def worker(self) -> Worker:
         self.workers += 1
-        return accounts.create_worker(name=f"Worker {self.workers}", country="US", actor="test")
+        return worker_accounts.create_worker(name=f"Worker {self.workers}", country="US", actor="test")
 
     def hit_type(self, **changes: Any) -> str:
         return str(self.client.create_hit_type(**{**TYPE, **changes})["HITTypeId"])
@@ -132,7 +134,7 @@ class World:
         form = assignments.form_of(assignment.hit)
         assert form is not None
         upload = SimpleUploadedFile("tree.jpg", content)
-        kept = files.keep(assignment=assignment, question=form.questions[0], upload=upload, most=1000)
+        kept = uploaded_files.keep(assignment=assignment, question=form.questions[0], upload=upload, most=1000)
         assignments.submit(assignment_id=identifier, answers={"photo": Given(upload=kept)})
         return identifier
 
@@ -155,8 +157,8 @@ class World:
         """A worker has taken a test that the requester has to judge."""
         found = QualificationType.objects.get(type_id=type_id or self.tested_type())
         who = worker or self.worker()
-        asked = qualifications.request(type=found, worker=who)
-        qualifications.take_test(request=asked, answers={"q1": "a"})
+        asked = qualification_requests.request(type=found, worker=who)
+        qualification_requests.take_test(request=asked, answers={"q1": "a"})
         waiting = self.client.list_qualification_requests(QualificationTypeId=found.type_id)["QualificationRequests"]
         return str(next(each["QualificationRequestId"] for each in waiting if each["WorkerId"] == who.worker_id))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from marketplace.services import assignments
+from marketplace.services.hits import assignments
 from tests.marketplace.support.running import HERE, Tool
 from tests.marketplace.support.world import EXTERNAL, World
 

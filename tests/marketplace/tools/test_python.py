@@ -7,7 +7,7 @@ import pytest
 from capo_mturk import Credentials, MTurkClient
 from capo_mturk.errors import RequestError
 
-from marketplace.services import assignments
+from marketplace.services.hits import assignments
 from tests.marketplace.support.running import HERE, REDIRECT, Tool
 from tests.marketplace.support.world import EXTERNAL, TYPE, WORK, World
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from marketplace.models import Requester
-from marketplace.services import accounts, payments
+from marketplace.services.accounts import requester_accounts
+from marketplace.services.money import payments
 from tests.marketplace.support import in_process
 from tests.marketplace.support.clients import Key, boto3_client
 from tests.marketplace.support.world import World
@@ -22,14 +23,14 @@ def full_buckets(own_var_folder: Path) -> None:
 
 
 def make_requester(name: str, balance: str = "1000.00") -> Requester:
-    requester = accounts.create_requester(name=name, email=f"{name.lower()}@example.org", actor="test")
+    requester = requester_accounts.create_requester(name=name, email=f"{name.lower()}@example.org", actor="test")
     if Decimal(balance):
         payments.deposit(requester=requester, amount=Decimal(balance), actor="test")
     return requester
 
 
 def make_key(requester: Requester) -> Key:
-    made = accounts.create_access_key(requester=requester, actor="test")
+    made = requester_accounts.create_access_key(requester=requester, actor="test")
     return Key(made.key.access_key_id, made.secret)
 
 

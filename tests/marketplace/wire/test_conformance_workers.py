@@ -110,7 +110,7 @@ def outbox(settings: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any
     sent: list[dict[str, Any]] = []
     settings.MARKETPLACE_CALLBACK_URL = "https://example.org/events"
     monkeypatch.setattr(
-        "marketplace.services.transports.send",
+        "marketplace.services.messages.notification_transports.send",
         lambda transport, destination, message, requester: sent.append({destination: message}),
     )
     return sent

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from marketplace.models import AccessKey, Requester
 from marketplace.operations import registry
-from marketplace.services import accounts
+from marketplace.services.accounts import requester_accounts
 from marketplace.wire import service
 from tests.marketplace.support.clients import Key, boto3_client, call, send, signed_headers
 
@@ -53,9 +53,9 @@ def test_no_operation_is_open_to_strangers(operation: str, base_url: str, key: K
 
 
 def test_keys_that_are_unknown_revoked_or_unreadable_look_the_same(base_url: str, requester: Requester) -> None:
-    revoked = accounts.create_access_key(requester=requester, actor="test")
-    accounts.revoke_access_key(key=revoked.key, actor="test")
-    unreadable = accounts.create_access_key(requester=requester, actor="test")
+    revoked = requester_accounts.create_access_key(requester=requester, actor="test")
+    requester_accounts.revoke_access_key(key=revoked.key, actor="test")
+    unreadable = requester_accounts.create_access_key(requester=requester, actor="test")
     AccessKey.objects.filter(pk=unreadable.key.pk).update(secret_sealed="gAAAA")
     keys = [Key("AKIAUNKNOWN", "s"), *(Key(new.key.access_key_id, new.secret) for new in (revoked, unreadable))]
 
@@ -66,7 +66,7 @@ def test_keys_that_are_unknown_revoked_or_unreadable_look_the_same(base_url: str
 
 
 def test_a_closed_account_is_denied(client: Any, requester: Requester) -> None:
-    accounts.set_requester_active(requester=requester, active=False, actor="test")
+    requester_accounts.set_requester_active(requester=requester, active=False, actor="test")
 
     assert error_of(client)["Error"]["Code"] == "AccessDeniedException"
 

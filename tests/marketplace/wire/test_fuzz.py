@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from marketplace.services import payments
+from marketplace.services.money import payments
 from marketplace.wire import service
 from tests.marketplace.support import world as w
 from tests.marketplace.support.clients import Answer, Key, call, send, signed_headers

@@ -15,7 +15,7 @@ from moto.server import ThreadedMotoServer
 
 from marketplace import clock, faults
 from marketplace.models import NotificationDelivery, Requester
-from marketplace.services import deliveries
+from marketplace.services.messages import notification_delivery
 from tests.marketplace.support.world import TYPE, WORK, World
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("over_http")]
@@ -176,12 +176,12 @@ def test_undelivered_notifications_are_tried_again_later(world: World, callback:
     assert "503" in delivery.error
 
     callback.status = 200
-    deliveries.deliver.delay(delivery.pk)
+    notification_delivery.deliver.delay(delivery.pk)
     assert callback.got == []  # not yet
 
     NotificationDelivery.objects.update(created_at=clock.now() - timedelta(minutes=2))
-    assert deliveries.deliver_due.delay().get() == 1
-    assert deliveries.deliver_due.delay().get() == 0
+    assert notification_delivery.deliver_due.delay().get() == 1
+    assert notification_delivery.deliver_due.delay().get() == 0
 
     delivery.refresh_from_db()
     assert delivery.delivered_at is not None
@@ -250,7 +250,7 @@ def test_without_a_service_tools_continue_and_the_requester_sees_why(
         assert (delivery.delivered_at, delivery.given_up, delivery.transport) == (None, True, transport)
         assert missing in delivery.error
     assert NotificationDelivery.objects.count() == 2
-    assert deliveries.deliver_due.delay().get() == 0  # nobody tries again
+    assert notification_delivery.deliver_due.delay().get() == 0  # nobody tries again
 
 
 def test_email_goes_to_the_requesters_own_address_only(world: World, settings: Any, mailoutbox: list[Any]) -> None:
@@ -271,9 +271,13 @@ def test_email_goes_to_the_requesters_own_address_only(world: World, settings: A
 
 def test_the_customer_id_does_not_reveal_how_many_requesters_there_are(client: Any) -> None:
     requester = Requester.objects.get()
-    told = deliveries.customer_id(requester)
+    told = notification_delivery.customer_id(requester)
 
-    assert told == deliveries.customer_id(requester) != deliveries.customer_id(Requester(pk=requester.pk + 1))
+    assert (
+        told
+        == notification_delivery.customer_id(requester)
+        != notification_delivery.customer_id(Requester(pk=requester.pk + 1))
+    )
     assert len(told) == 14 and str(requester.pk).zfill(3) not in told
 
 
@@ -297,8 +301,8 @@ def test_types_without_a_notification_send_nothing(world: World, callback: Callb
 
 
 def test_the_document_has_what_amazon_sends() -> None:
-    assert deliveries.DOCUMENT_VERSION == "2014-08-15"
-    assert deliveries.moment(clock.now().replace(microsecond=0)).endswith("Z")
+    assert notification_delivery.DOCUMENT_VERSION == "2014-08-15"
+    assert notification_delivery.moment(clock.now().replace(microsecond=0)).endswith("Z")
 
 
 @pytest.mark.parametrize(

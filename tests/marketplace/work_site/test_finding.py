@@ -12,7 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import Assignment, Message
-from marketplace.services import assignments, messages
+from marketplace.services.hits import assignments
+from marketplace.services.messages import worker_messages
 from marketplace.sites.work import queries
 from tests.marketplace.support.work_site import (
     FORM,
@@ -155,14 +156,14 @@ def test_an_address_without_a_group_is_not_found() -> None:
 
 def test_a_worker_replies_to_a_message() -> None:
     worker, lab = make_worker(), make_requester("Lab")
-    letter = messages.send(worker=worker, requester=lab, subject="About your work", text="Please look again.")
+    letter = worker_messages.send(worker=worker, requester=lab, subject="About your work", text="Please look again.")
     client, address = signed_in(worker), reverse("market_message", args=[letter.message_id])
     assert client.post(address, {"text": ""}).status_code == 422
     client.post(address, {"text": "Which page do you mean?"})
     reply = Message.objects.get(from_worker=True)
     assert (reply.requester, reply.reply_to, reply.subject) == (lab, letter, "Re: About your work")
     assert "Which page do you mean?" in client.get(address).content.decode()
-    assert messages.unread(worker) == 0 and reply not in messages.inbox(worker)
+    assert worker_messages.unread(worker) == 0 and reply not in worker_messages.inbox(worker)
     for _ in range(4):
         client.post(address, {"text": "More."})
     refused = client.post(address, {"text": "One too many."})
@@ -172,7 +173,7 @@ def test_a_worker_replies_to_a_message() -> None:
 
 def test_the_address_of_a_message_does_not_count_everybodys_messages() -> None:
     worker = make_worker()
-    first, second = (messages.send(worker=worker, subject="News", text="More.") for _ in range(2))
+    first, second = (worker_messages.send(worker=worker, subject="News", text="More.") for _ in range(2))
     assert not first.message_id.isdigit() and len({first.message_id, second.message_id}) == 2
     assert signed_in(worker).get(f"/marketplace/messages/{first.pk}/").status_code == 404
 

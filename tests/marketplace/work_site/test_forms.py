@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+from html import unescape
 from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.http import HttpResponse
 from django.test import Client
@@ -14,7 +17,7 @@ from pytest_django.fixtures import Settings
 
 from marketplace.models import Assignment, UploadedFile, Worker
 from marketplace.questions.answers_xml import read_answers
-from marketplace.services import files
+from marketplace.services.hits import uploaded_files
 from tests.marketplace.support import question_forms as forms
 from tests.marketplace.support.work_site import make_assignment, make_hit, make_worker, signed_in
 
@@ -61,7 +64,7 @@ def test_nothing_of_a_requesters_words_becomes_markup() -> None:
         "<Binary><MimeType><Type>image</Type></MimeType><DataURL>https://m.example/&quot;onerror=&quot;steal()"
         f"</DataURL><AltText>{HOSTILE}</AltText></Binary>"
     )
-    error = forms.pattern("^never$", error="X").replace("'X'", f'"{HOSTILE}"')
+    error = '<Length minLength="2"/>' + forms.pattern("^never$", error="X").replace("'X'", f'"{HOSTILE}"')
     page = Page(
         forms.free_text(error, default=HOSTILE, name=HOSTILE, identifier=HOSTILE, content=content),
         forms.selections(HOSTILE, identifier="2", other=f"<DefaultText>{HOSTILE}</DefaultText>"),
@@ -110,13 +113,40 @@ def test_defaults_are_filled_in_and_taken_as_answers() -> None:
     assert page.answers() == {"q": ["C1"]}
 
 
-def test_an_expression_is_checked_with_the_requesters_words() -> None:
-    page = Page(forms.free_text(forms.pattern(r"^\d{4}$", error="A year, please."), name="Year"))
-    refused = page.send(q1="next")
-    assert refused.status_code == 422 and refused.content.count(b"A year, please.") == 2
-    assert b'value="next"' in refused.content
-    page.send(q1="1999")
-    assert page.answers() == {"q": ["1999"]}
+def formats(html: str) -> list[list[list[str]]]:
+    """What each field's script checks."""
+    return [json.loads(unescape(found)) for found in re.findall(r'data-formats="([^"]*)"', html)]
+
+
+def test_a_format_is_the_browsers_to_check() -> None:
+    """As on MTurk: what arrives is accepted, also from a browser that checked nothing."""
+    year = forms.pattern(r"^\d{4}$", error="A year, please.")
+    page = Page(forms.free_text(year, name="Year"))
+    html = page.get()
+    assert formats(html) == [[[r"^\d{4}$", "", "A year, please."]]]
+    assert r'pattern="[\s\S]*(?:^\d{4}$)[\s\S]*" title="A year, please."' in html and "novalidate" not in html
+    page.send(q1="next")
+    assert page.answers() == {"q": ["next"]}
+
+
+def test_where_an_html_pattern_cannot_say_the_same_only_a_script_checks() -> None:
+    html = Page(
+        forms.free_text(forms.pattern("a", error="No a.") + forms.pattern("b"), identifier="several"),
+        forms.free_text(forms.pattern("a", flags="i"), identifier="any case"),
+        forms.free_text(forms.pattern("a"), identifier="lines", lines=3),
+        forms.selections(other=f"<Constraints>{forms.pattern('a')}</Constraints>", identifier="other"),
+    ).get()
+    other = ["a", "", "Invalid input supplied."]
+    assert formats(html) == [[["a", "", "No a."], ["b", "", other[2]]], [["a", "i", other[2]]], [other], [other]]
+    assert html.count("pattern=") == 1
+
+
+def test_the_script_has_no_syntax_newer_than_2017() -> None:
+    """A browser that cannot read one line of a script runs none of it."""
+    script = finders.find("marketplace.js")
+    assert script is not None
+    newer = re.compile(r"\?\.[a-zA-Z(\[]|\?\?|catch \{|\{ ?\.\.\.|\.\.\.\w+ \}|\bfor await\b|#\w+ =|[0-9]_[0-9]")
+    assert not newer.findall(Path(script).read_text("utf-8"))
 
 
 def test_workers_read_that_an_application_does_not_run() -> None:
@@ -205,5 +235,5 @@ def test_a_worker_sees_the_name_of_their_file_and_a_requester_does_not() -> None
     page.send(q1=file(name="Ann Smith.wav"))
     mine = page.client.get(reverse("market_assignment", args=[page.assignment.assignment_id])).content.decode()
     assert "Ann Smith.wav" in mine
-    served = Client().get(files.temporary_path(UploadedFile.objects.get()))
+    served = Client().get(uploaded_files.temporary_path(UploadedFile.objects.get()))
     assert "Ann" not in str(served.headers)

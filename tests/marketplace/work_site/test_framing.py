@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from marketplace.sites.work import framing
+from marketplace.sites.work import frames
 
 GIVEN = {
     "hit_id": "3HIT",
@@ -25,12 +25,12 @@ TAIL = "assignmentId=3ASSIGNMENT&hitId=3HIT&workerId=AWORKER&turkSubmitTo=https%
     ],
 )
 def test_mturks_parameters_follow_those_of_the_url(url: str, expected: str) -> None:
-    assert framing.question_url(url, **GIVEN) == expected
+    assert frames.question_url(url, **GIVEN) == expected
 
 
 def test_a_preview_names_no_worker() -> None:
-    given = GIVEN | {"assignment_id": framing.NOT_AVAILABLE, "worker_id": ""}
-    url = framing.question_url("https://a.example/", **given)
+    given = GIVEN | {"assignment_id": frames.NOT_AVAILABLE, "worker_id": ""}
+    url = frames.question_url("https://a.example/", **given)
     assert "assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE&hitId=3HIT&turkSubmitTo=" in url
     assert "workerId" not in url
 
@@ -51,7 +51,7 @@ def test_a_preview_names_no_worker() -> None:
     ],
 )
 def test_an_origin_can_add_nothing_to_a_policy(url: str, expected: str) -> None:
-    assert framing.origin(url) == expected
+    assert frames.origin(url) == expected
 
 
 def test_pages_written_for_mturk_are_pointed_here() -> None:
@@ -60,6 +60,6 @@ def test_pages_written_for_mturk_are_pointed_here() -> None:
         '<form action="https://www.mturk.com/mturk/externalSubmit">'
         '<form action="https://workersandbox.mturk.com/mturk/externalSubmit">'
     )
-    changed = framing.with_own_addresses(html, submit="https://m.example/mturk/externalSubmit", script="/own.js")
+    changed = frames.with_own_addresses(html, submit="https://m.example/mturk/externalSubmit", script="/own.js")
     assert "amazonaws" not in changed and "mturk.com" not in changed
     assert changed.count("https://m.example/mturk/externalSubmit") == 2

@@ -11,8 +11,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from marketplace.models import Worker
-from marketplace.services import assignments, hits, messages, payments, qualifications
-from marketplace.services.requirements import Standing
+from marketplace.services.hits import assignments, offers
+from marketplace.services.messages import worker_messages
+from marketplace.services.money import payments
+from marketplace.services.qualifications import grants, qualification_requests
+from marketplace.services.qualifications.requirements import Standing
 from tests.marketplace.support.work_site import (
     KEY,
     TEST,
@@ -33,9 +36,9 @@ def one_more_of_everything(worker: Worker, number: int) -> None:
     lab = make_requester(f"Lab {number}")
     lacking = make_type(lab, f"Sums {number}", test=TEST, answer_key=KEY, test_duration=300)
     had = make_type(lab, f"Words {number}")
-    qualifications.associate(type=had, worker=worker)
+    grants.associate(type=had, worker=worker)
     asked = make_type(lab, f"Music {number}")
-    qualifications.request(type=asked, worker=worker)
+    qualification_requests.request(type=asked, worker=worker)
     requirements = [
         {"QualificationTypeId": lacking.type_id, "Comparator": "EqualTo", "IntegerValues": [100]},
         {"QualificationTypeId": had.type_id, "Comparator": "Exists"},
@@ -49,7 +52,7 @@ def one_more_of_everything(worker: Worker, number: int) -> None:
     done = assignments.approve(assignment=done, feedback="Thank you")
     payments.send_bonus(requester=lab, worker=worker, assignment=done, amount=Decimal("0.10"), reason="Fast")
     payments.pay_out(worker=worker, actor="test")
-    messages.send(worker=worker, requester=lab, subject="News", text="There is more.")
+    worker_messages.send(worker=worker, requester=lab, subject="News", text="There is more.")
 
 
 def asked_for(client: Client, address: str) -> int:
@@ -89,7 +92,7 @@ def test_the_requirements_of_many_groups_need_one_query() -> None:
         rule = {"QualificationTypeId": wanted.type_id, "Comparator": "Exists", "ActionsGuarded": "Accept"}
         make_hit(title=f"Guarded {number}", requirements=[rule])
     with CaptureQueriesContext(connection) as asked:
-        found = hits.groups_for(worker=worker, standing=Standing(worker))
+        found = offers.groups_for(worker=worker, standing=Standing(worker))
     assert sorted(reason for group in found for reason in group.reasons) == [
         f"The qualification “Sums {number}” is required. You do not have it." for number in range(4)
     ]

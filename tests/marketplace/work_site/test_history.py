@@ -11,7 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import Assignment, Hit, Worker
-from marketplace.services import assignments, disputes, messages, payments
+from marketplace.services import disputes
+from marketplace.services.hits import assignments
+from marketplace.services.messages import worker_messages
+from marketplace.services.money import payments
 from tests.marketplace.support.work_site import make_assignment, make_hit, make_requester, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -99,7 +102,7 @@ def test_earnings_add_up() -> None:
 
 def test_workers_see_only_their_own_messages_and_reading_marks_them() -> None:
     worker = make_worker()
-    letter = messages.send(worker=worker, subject="Hello <there>", text="Line one\nhttps://lab.example/x")
+    letter = worker_messages.send(worker=worker, subject="Hello <there>", text="Line one\nhttps://lab.example/x")
     assert '1<span class="spoken"> new</span>' in page(worker, "market_home")
     assert "Hello &lt;there&gt;" in page(worker, "market_messages")
     shown = page(worker, "market_message", letter.message_id)

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
-from marketplace.services import qualifications
+from marketplace.services.qualifications import qualification_requests, qualification_types
 from tests.marketplace.support.work_site import KEY, TEST, make_requester, make_type, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -96,7 +96,9 @@ def test_what_is_granted_at_once_and_what_somebody_decides() -> None:
     assert b"The requester will decide." in ask(worker, decided).content
     assert b"has not decided yet" in ask(worker, decided).content
     assert QualificationRequest.objects.filter(type=decided).count() == 1
-    qualifications.reject_request(request=QualificationRequest.objects.get(type=decided), reason="Not this time")
+    qualification_requests.reject_request(
+        request=QualificationRequest.objects.get(type=decided), reason="Not this time"
+    )
     assert b"Not this time" in signed_in(worker).get(reverse("market_qualifications")).content
 
 
@@ -112,7 +114,7 @@ def test_the_list_offers_the_available_exports() -> None:
 
 def test_unknown_and_deleted_qualifications_are_not_found() -> None:
     wanted = make_type()
-    qualifications.delete_type(type=wanted)
+    qualification_types.delete_type(type=wanted)
     client = signed_in(make_worker())
     for type_id in ("3NONE", wanted.type_id):
         assert client.get(reverse("market_qualification", args=[type_id])).status_code == 404

@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from marketplace.models import Invitation, LoginLink, Worker
-from marketplace.services import accounts
+from marketplace.services.accounts import sign_in_links, worker_accounts
 from tests.marketplace.support.work_site import PASSWORD, make_assignment, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ def test_a_closed_account_sees_nothing() -> None:
     worker = make_worker()
     assert worker.user is not None
     client = signed_in(worker)
-    accounts.set_worker_active(worker=worker, active=False, actor="test")
+    worker_accounts.set_worker_active(worker=worker, active=False, actor="test")
     assert client.get(reverse("market_home")).status_code == 302
     assert b"it has been closed" in sign_in(client, worker.user.username, PASSWORD).content
     client.force_login(worker.user)
@@ -78,7 +78,7 @@ def test_another_workers_task_is_not_found() -> None:
 
 
 def test_an_invitation_makes_a_worker_once() -> None:
-    url = reverse("market_join", args=[accounts.invite(actor="test").token])
+    url = reverse("market_join", args=[worker_accounts.invite(actor="test").token])
     client = Client()
     assert client.get(url).status_code == 200
     assert client.post(url, JOINING).headers["Location"] == reverse("market_home")
@@ -92,7 +92,7 @@ def test_an_invitation_makes_a_worker_once() -> None:
 
 
 def test_invitations_end_and_cannot_be_guessed() -> None:
-    made = accounts.invite(actor="test")
+    made = worker_accounts.invite(actor="test")
     Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     for token in (made.token, "guess"):
         assert Client().post(reverse("market_join", args=[token]), JOINING).status_code == 410
@@ -113,7 +113,7 @@ def test_invitations_end_and_cannot_be_guessed() -> None:
 )
 def test_errors_in_a_new_account_are_explained(changed: dict[str, str], message: str) -> None:
     make_worker("taken")
-    url = reverse("market_join", args=[accounts.invite(actor="test").token])
+    url = reverse("market_join", args=[worker_accounts.invite(actor="test").token])
     response = Client().post(url, JOINING | changed)
     assert response.status_code == 422
     assert message in response.content.decode()
@@ -121,7 +121,7 @@ def test_errors_in_a_new_account_are_explained(changed: dict[str, str], message:
 
 
 def test_users_without_a_password_sign_in_by_links() -> None:
-    url = reverse("market_join", args=[accounts.invite(email="r@mail.example", actor="test").token])
+    url = reverse("market_join", args=[worker_accounts.invite(email="r@mail.example", actor="test").token])
     assert b'value="r@mail.example"' in Client().get(url).content
     Client().post(url, JOINING | {"password": "", "email": "r@mail.example"})
     user = User.objects.get(username="robin")
@@ -160,7 +160,7 @@ def test_an_address_gets_only_so_many_links() -> None:
 
 
 def test_a_link_that_is_too_old_signs_nobody_in() -> None:
-    token = accounts.create_login_link(worker=make_worker())
+    token = sign_in_links.create_login_link(worker=make_worker())
     LoginLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     client = Client()
     assert client.post(reverse("market_use_link", args=[token])).status_code == 410

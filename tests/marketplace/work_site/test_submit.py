@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from marketplace.models import Assignment, Hit
 from marketplace.questions.answers_xml import read_answers
-from marketplace.services import assignments
+from marketplace.services.hits import assignments
 from tests.marketplace.support.work_site import external, make_assignment, make_worker, signed_in
 
 pytestmark = pytest.mark.django_db

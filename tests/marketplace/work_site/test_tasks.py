@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from marketplace.models import Assignment, Hit, Worker
 from marketplace.questions.answers_xml import read_answers
-from marketplace.services import builtin, qualifications
+from marketplace.services.qualifications import builtin_types, grants
 from tests.marketplace.support.work_site import (
     FORM,
     GOOD,
@@ -51,7 +51,7 @@ def sandbox_of(tag: str) -> set[str]:
 
 def country_only(code: str, guarded: str = "Accept") -> list[dict[str, object]]:
     place: dict[str, object] = {
-        "QualificationTypeId": builtin.LOCALE,
+        "QualificationTypeId": builtin_types.LOCALE,
         "Comparator": "EqualTo",
         "LocaleValues": [{"Country": code}],
     }
@@ -98,7 +98,7 @@ def test_the_way_to_a_missing_qualification_is_shown() -> None:
     worker = make_worker()
     link = reverse("market_qualification", args=[needed.type_id])
     assert link in text_of(signed_in(worker), "market_home")
-    qualifications.associate(type=needed, worker=worker)
+    grants.associate(type=needed, worker=worker)
     page = text_of(signed_in(worker), "market_home")
     assert link not in page and "You have the qualification “Sums”" in page
 

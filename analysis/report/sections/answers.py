@@ -1,0 +1,268 @@
+"""Per question: the distribution of answers, and how much workers agree, as the level of the scale allows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+
+from analysis import plots
+from analysis.agreement import (
+    Ratings,
+    fleiss_kappa,
+    icc,
+    krippendorff_alpha,
+    noise_ceiling,
+    percent_agreement,
+    ratings_from_frame,
+    split_half,
+)
+from analysis.agreement.krippendorff import Level as AlphaLevel
+from analysis.description import QuestionDescription, Scale
+from analysis.estimate import Estimate
+from analysis.inference import mean_estimate, sd_estimate
+from analysis.report.blocks import Figure, Figures, Heading, Highlight, Note, Section
+from analysis.report.estimates import attempt, number
+from analysis.report.figures import interval_bars
+from analysis.report.sections.preference import in_order_of_names
+from analysis.report.source import MANY_POINTS, NUMERIC, Source
+from analysis.report.tables import Column, Table, estimates_table
+from common.words import counted
+
+#: Pairwise answers (one, the other, neither) are categories without an order.
+ALPHA_LEVEL: dict[str, AlphaLevel] = {
+    "ordinal": "ordinal",
+    "nominal": "nominal",
+    "interval": "interval",
+    "pairwise": "nominal",
+}
+MOST_BARS = 25
+OPTION_FIGURE = {
+    "choices": "share of answers that chose each option",
+    "ranking": "mean rank of each option, 1 the best",
+}
+OPTION_NOTE = "Intervals are about new workers, and about new items where the question is about items."
+
+
+def make_section(source: Source) -> Section:
+    """One part per question with answers on a scale."""
+    own_work = source.description.own_work
+    section = Section(source.key("answers"), "Answers" if own_work else "Answers and agreement")
+    questions = {topic: question for topic, question in source.questions.items() if question.scale.level != "text"}
+    if not questions:
+        section.add(Note("No question of this study is answered on a scale: all answers are texts."))
+    elif own_work:
+        section.add(
+            Note("Workers answered about what they wrote themselves, so there is nothing for them to agree on.")
+        )
+    for topic, question in questions.items():
+        add_question(source, section, source.key("q"), topic, question)
+    return section
+
+
+def add_question(source: Source, section: Section, key: str, topic: str, question: QuestionDescription) -> None:
+    frame, level = source.ratings_on(topic), question.scale.level
+    section.add(Heading(topic, question.label if question.label != topic else ""))
+    if topic in source.unknown:
+        text = "The task type does not describe this question: its answers count as numbers on an interval scale."
+        section.add(Note(text, "warning"))
+    if frame.empty:
+        section.add(Note("Nobody has answered this question yet."))
+        section.data[topic] = {"level": level, "n": 0}
+        return
+    counts = distribution(question.ratings_scale, frame["value"])
+    centre = location(source, topic, frame) if level in NUMERIC and not question.targets else {}
+    options = by_option(source, topic, question, frame)
+    coefficients = agreement(source, question, frame)
+    figures = [bar_figure(key, topic, counts)]
+    if any(not math.isnan(estimate.value) for estimate in coefficients.values()):
+        figures.append(agreement_figure(key, topic, coefficients))
+    section.add(Figures(figures))
+    if options:
+        section.add(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
+    if centre:
+        caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
+        section.add(estimates_table(caption, centre, digits=2))
+    if coefficients:
+        section.add(agreement_table(topic, level, frame, coefficients))
+    elif not source.description.own_work:
+        section.add(Note("This question is not about an item, so there is nothing for workers to agree on."))
+    section.data[topic] = {
+        "level": level,
+        "n": len(frame),
+        "distribution": counts,
+        "location": centre,
+        "agreement": coefficients,
+    }
+    if options:
+        section.data[topic]["options"] = dict(options)
+    if topic in source.scored_topics:
+        section.highlights += headline(topic, coefficients)
+
+
+def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: dict[str, Estimate]) -> Table:
+    units = "items" if frame["unit"].nunique() == frame["item"].nunique() else "parts of items"
+    note = f"A unit is what was rated: here {units}. " + explanation(level)
+    if units != "items":
+        note += " Parts of an item are resampled separately, as if they were independent."
+    return estimates_table(f"{topic}: agreement ({level} scale)", coefficients, note=note)
+
+
+def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:
+    """The count of every point of the scale from its low end up, used or not; then other values in order, if any.
+
+    If a scale has no points and many values, they are grouped into ten classes.
+    """
+    labels = {point.value: point.text for point in scale.points}
+    counts_by_value = values.value_counts()
+    if not labels and len(counts_by_value) > MOST_BARS:
+        classes = pd.cut(values, 10).value_counts(sort=False)
+        shares = classes / len(values)
+        return pd.DataFrame(
+            {"answer": [str(limits) for limits in classes.index], "n": classes.tolist(), "share": shares}
+        )
+    points = sorted(set(labels) | {float(value) for value in counts_by_value.index})
+    counts = [int(counts_by_value.get(point, 0)) for point in points]
+    return pd.DataFrame(
+        {
+            "answer": [labels.get(point, f"{point:g}") for point in points],
+            "value": points,
+            "n": counts,
+            "share": [count / len(values) for count in counts],
+        }
+    )
+
+
+def location(source: Source, topic: str, frame: pd.DataFrame) -> dict[str, Estimate]:
+    """Mean and standard deviation of all ratings. Intervals are about new items and new workers.
+
+    If the question is not about an item, or about the worker's own text, they are about new workers.
+    """
+    values, dimensions = frame["value"], source.dimensions_of(frame)
+    return {
+        "Mean": attempt(lambda: mean_estimate(values, dimensions, bounds=source.ends_of(topic))),
+        "Standard deviation": attempt(lambda: sd_estimate(values, dimensions)),
+    }
+
+
+def by_option(
+    source: Source, topic: str, question: QuestionDescription, frame: pd.DataFrame
+) -> list[tuple[str, Estimate]]:
+    """The mean rating of each option of a question: the share of workers who chose it, or its mean rank."""
+    options = []
+    bounds = source.ends_of(topic)
+    for target, label in question.targets.items():
+        rows = frame[frame["target"] == target]
+        mean = Estimate(math.nan, n_of="answers", note="nobody has answered")
+        if len(rows):
+            dimensions = source.dimensions_of(rows)
+            mean = attempt(partial(mean_estimate, rows["value"], dimensions, bounds=bounds), n_of="answers")
+        options.append((label, mean))
+    return options
+
+
+def compares_nobody(source: Source, frame: pd.DataFrame) -> bool:
+    """Whether workers answered about different things, so that they cannot agree or disagree."""
+    return source.description.own_work or is_about_no_item(frame)
+
+
+def is_about_no_item(frame: pd.DataFrame) -> bool:
+    return bool((frame["item"] == "").all())
+
+
+def as_ratings(question: QuestionDescription, frame: pd.DataFrame) -> Ratings:
+    """Ratings with the scale's points as categories, including those that nobody chose."""
+    points = sorted(point.value for point in question.scale.points)
+    categories = points if points and set(frame["value"]) <= set(points) else None
+    return ratings_from_frame(frame, unit="unit", rater="worker", categories=categories)
+
+
+def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> dict[str, Estimate]:
+    """The coefficients that the level of the scale allows; none if workers answered about different things.
+
+    A coefficient that cannot be computed gives the reason.
+    """
+    if compares_nobody(source, frame):
+        return {}
+    level, draws, seed = question.scale.level, source.draws, source.seed
+    ratings = as_ratings(question, in_order_of_names(source, frame) if level == "pairwise" else frame)
+    alpha = ALPHA_LEVEL[level]
+    coefficients: dict[str, Callable[[], Estimate]] = {
+        f"Krippendorff’s α, {alpha}": lambda: krippendorff_alpha(ratings, alpha)
+    }
+    if level != "interval":
+        coefficients["Fleiss’ κ"] = lambda: fleiss_kappa(ratings)
+        coefficients["Percent agreement"] = lambda: percent_agreement(ratings)
+    if level in NUMERIC:
+        coefficients["ICC(1,1)"] = lambda: icc(ratings, "1,1")
+        coefficients["ICC(1,k)"] = lambda: icc(ratings, "1,k")
+        coefficients["Split-half"] = lambda: split_half(ratings, seed=seed)
+        coefficients["Noise ceiling"] = lambda: noise_ceiling(ratings, draws=draws, seed=seed)
+    units = int((ratings.per_unit > 0).sum())
+    return {name: attempt(coefficient, n=units) for name, coefficient in coefficients.items()}
+
+
+def explanation(level: str) -> str:
+    if level not in NUMERIC:
+        return "α and κ are 1 for full agreement and 0 for agreement by chance; percent agreement ignores chance."
+    return (
+        "α and ICC(1,1) show how far single ratings agree (1 fully, 0 as by chance). ICC(1,k) and split-half show how "
+        "reliable the mean rating of an item is, the noise ceiling how high a perfect metric could correlate with it. "
+        "Fleiss’ κ and percent agreement treat the points of the scale as categories: a near miss counts as a miss."
+    )
+
+
+def without_unused_ends(counts: pd.DataFrame) -> pd.DataFrame:
+    """The counts without the points at both ends of a long scale that nobody chose, such as 20 to 50 of a count."""
+    used = counts["n"].to_numpy().nonzero()[0]
+    return counts if len(counts) <= MANY_POINTS else counts.iloc[used[0] : used[-1] + 1]
+
+
+def bar_figure(key: str, topic: str, counts: pd.DataFrame) -> Figure:
+    """Bars from the top of the scale down, in the order that workers saw."""
+    shown = without_unused_ends(counts)[::-1]
+    total = int(counts["n"].sum())
+    most = counts.iloc[int(counts["n"].argmax())]
+    words = plots.Words(
+        f"{key}-bars",
+        f"Distribution of {topic}",
+        f"{counted(total, 'rating')}; the most frequent answer is {most['answer']}, with {most['n']:,}.",
+        x="Number of ratings",
+    )
+    svg = plots.bars(words, shown["answer"].tolist(), shown["n"].tolist())
+    columns = [
+        Column("Answer", "text", shows="answer"),
+        Column("n", shows="n"),
+        Column("Share", digits=3, shows="share"),
+    ]
+    caption = f"How often each answer to “{topic}” was given."
+    if len(shown) < len(counts):
+        first, last = counts["answer"].iloc[0], counts["answer"].iloc[-1]
+        caption += f" The scale goes from {first} to {last}; nobody gave the answers that are not shown."
+    return Figure(svg, caption, Table(words.title, columns, shown.to_dict("records")))
+
+
+def agreement_figure(key: str, topic: str, coefficients: dict[str, Estimate]) -> Figure:
+    bars = interval_bars(coefficients.items())
+    lowest = min((end for _, *ends in bars for end in ends if math.isfinite(end)), default=0.0)
+    limits = (min(0.0, max(-1.0, math.floor(lowest * 10) / 10)), 1.0)
+    words = plots.Words(
+        f"{key}-agreement",
+        f"Agreement on {topic}",
+        "Dots are estimates, bars their 95% intervals; 1 is full agreement.",
+        x="Coefficient",
+    )
+    table = estimates_table(words.title, coefficients)
+    return Figure(plots.intervals(words, bars, limits=limits), f"Agreement on “{topic}”, with 95% intervals.", table)
+
+
+def headline(topic: str, coefficients: dict[str, Estimate]) -> list[Highlight]:
+    """α of a question that gives scores."""
+    highlights = []
+    for name, alpha in coefficients.items():
+        if name.startswith("Krippendorff"):
+            detail = topic if math.isnan(alpha.low) else f"[{number(alpha.low)}, {number(alpha.high)}] {topic}"
+            highlights.append(Highlight(name, number(alpha.value), detail))
+    return highlights

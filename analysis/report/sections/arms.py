@@ -1,0 +1,124 @@
+"""The section of studies with arms: how the arms' scores differ. Source of the method: `analysis.arms`."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Any
+
+from analysis import plots
+from analysis.arms import ArmMeans, arm_means
+from analysis.description import Score
+from analysis.estimate import Estimate
+from analysis.inference import holm
+from analysis.report.blocks import Figure, Heading, Note, Section
+from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.source import Source, of_people
+from analysis.report.tables import Column, Table, estimates_table
+
+MOST_SHOWN = 12
+
+
+def make_section(source: Source) -> Section:
+    """Participants, submissions and times by arm. For each score: each arm's mean over items, and all differences."""
+    section = Section(source.key("arms"), "Arms")
+    section.add_named("arms", participation(source))
+    section.data["scores"] = {}
+    means = {score.topic: arm_means_of(source, score) for score in source.scores}
+    tests: dict[str, list[dict[str, Any]]] = {
+        topic: [
+            {
+                "first": first,
+                "second": second,
+                "difference": of_arms.difference(first, second),
+                "p": of_arms.p(first, second),
+                "p_corrected": math.nan,
+            }
+            for first, second in combinations(source.arms, 2)
+        ]
+        for topic, of_arms in means.items()
+        if of_arms is not None
+    }
+    all_tests = [test for tests_on_score in tests.values() for test in tests_on_score]
+    for test, p_corrected in zip(all_tests, holm([test["p"] for test in all_tests]).tolist(), strict=True):
+        test["p_corrected"] = p_corrected
+    for score in source.scores:
+        of_arms = means[score.topic]
+        if of_arms is None:
+            section.add(Note(f"Nobody has answered “{score.topic}”: the arms cannot be compared on it."))
+        else:
+            add_score(source, section, score, of_arms, tests[score.topic])
+    return section
+
+
+def participation(source: Source) -> Table:
+    used = source.data.used
+    arms = []
+    for arm in source.description.arms:
+        submissions = used[used["arm"] == arm.name]
+        arms.append(
+            {
+                "arm": arm.name,
+                "participants": int(submissions["worker"].nunique()),
+                "wanted": arm.wanted,
+                "submissions": len(submissions),
+                "median_seconds": float(of_people(submissions)["seconds"].median()),
+            }
+        )
+    columns = [
+        Column("Arm", "name", shows="arm"),
+        Column("Participants", shows="participants"),
+        Column("Wanted", shows="wanted"),
+        Column("Submissions", shows="submissions"),
+        Column("Median s", digits=1, shows="median_seconds"),
+    ]
+    return Table("Participation by arm", columns, arms, "Submissions that count; median time of a whole submission.")
+
+
+def arm_means_of(source: Source, score: Score) -> ArmMeans | None:
+    """None if nobody has answered the score's question."""
+    ratings = source.ratings_on(score.topic)
+    if ratings.empty:
+        return None
+    ends = source.ends_of(score.topic)
+    bounds = None
+    if ends is not None:
+        low, high = sorted(score.sign * end for end in ends)
+        bounds = (low, high)
+    about_items = "items" in source.dimensions_of(ratings).codes
+    return arm_means(ratings, score, arms=source.arms, about_items=about_items, bounds=bounds)
+
+
+def add_score(source: Source, section: Section, score: Score, of_arms: ArmMeans, tests: list[dict[str, Any]]) -> None:
+    """``tests``: the differences between pairs of arms."""
+    means = {arm: of_arms.estimate(arm) for arm in source.arms}
+    scope = "new items and new workers" if "items" in of_arms.figures.dimensions.codes else "new workers"
+    note = (
+        f"An arm’s mean is that over the items it rated. Intervals and p are about {scope}; what an item does in one "
+        "arm alone counts. Arms that rated different items differ by these too. Holm’s correction is over all scores "
+        "and pairs of arms of this section."
+    )
+    columns = [
+        Column("Arms", "text", shows=lambda test: f"{test['first']} − {test['second']}"),
+        Column("Difference", shows="difference"),
+        Column("p", "p", shows="p"),
+        Column("p, Holm", "p", shows="p_corrected"),
+        Column("How", "how", shows="difference"),
+    ]
+    title = f"{score.title}: differences between arms"
+    table = Table(title, columns, tests, note, fold=len(tests) > MOST_SHOWN)
+    section.add(Heading(score.title), means_figure(source, score, means), table)
+    section.data["scores"][score.topic] = {
+        "title": score.title,
+        "means": means,
+        "items": of_arms.items,
+        "differences": tests,
+    }
+
+
+def means_figure(source: Source, score: Score, means: dict[str, Estimate]) -> Figure:
+    title = f"{score.title} by arm"
+    words = plots.Words(source.key("arms-plot"), title, values_in_words(means.items()), f"Mean {score.title}")
+    bars = interval_bars(means.items(), longest=28)
+    svg = plots.intervals(words, bars, limits=plots.padded([end for _, *ends in bars for end in ends]))
+    return Figure(svg, f"{title}: mean over items with 95% intervals.", estimates_table(title, means, digits=2))

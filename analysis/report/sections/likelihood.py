@@ -1,0 +1,151 @@
+"""Parts of the section on systems: quality against diversity, and the likelihood trap (Zhang et al. 2020, §2–4)."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from analysis import plots
+from analysis.estimate import p_value
+from analysis.inference import LEAST_CLUSTERS, Dimensions
+from analysis.preference import (
+    Bin,
+    Quadratic,
+    SystemScores,
+    TwoLines,
+    binned_means,
+    quadratic_turn,
+    quality_diversity,
+    system_entropy,
+    two_lines,
+)
+from analysis.report.blocks import Figure, Heading, Note, Section
+from analysis.report.estimates import interval, number
+from analysis.report.figures import line_of
+from analysis.report.source import Source
+from analysis.report.tables import Column, Table
+
+BINS, FEWEST = 10, 30
+
+
+def add_tradeoff(source: Source, section: Section, scores: SystemScores, *, system: str, log_q: str) -> None:
+    """Score against entropy, if the items have log-probabilities under their systems."""
+    cells = source.items["cells"]
+    values = numbers_in(cells, log_q)
+    if not values.notna().any():
+        return
+    systems = cells.map(lambda columns: str(columns.get(system, "")).strip())
+    entropies = system_entropy(systems, source.items["context"], values)
+    try:
+        tradeoff = quality_diversity(scores.estimates, entropies)
+    except ValueError:
+        return
+    points = [{"system": name, "score": score, "entropy": entropy} for name, score, entropy in tradeoff.points]
+    section.data["tradeoff"] = {"points": points, "spearman": tradeoff.spearman}
+    title = "Quality against diversity"
+    described = "; ".join(
+        f"{name}: entropy {number(entropy.value)}, score {number(score.value)}"
+        for name, score, entropy in tradeoff.points
+    )
+    words = plots.Words(source.key("tradeoff-plot"), title, f"{described}.", "Entropy in nats", "Score")
+    svg = plots.scatter(
+        words,
+        [entropy.value for _, _, entropy in tradeoff.points],
+        [score.value for _, score, _ in tradeoff.points],
+        [(score.high - score.low) / 2 for _, score, _ in tradeoff.points],
+    )
+    columns = [
+        Column("System", "name", shows="system"),
+        Column("Entropy", shows="entropy"),
+        Column("Score", digits=3, shows="score"),
+    ]
+    rho = f"Spearman’s ρ over systems: {number(tradeoff.spearman.value)}."
+    note = f"Entropy: −mean log q of a system’s texts at each context, averaged over contexts, in nats. {rho}"
+    caption = f"{title}: each system’s score, with its 95% interval, against the entropy of its texts."
+    section.add(Heading(title), Figure(svg, caption, Table(title, columns, points, note)))
+
+
+def add_likelihood(source: Source, section: Section, topic: str, ratings: pd.DataFrame, *, log_prob: str) -> None:
+    """Mean ratings in bins of log-probability and tests of a turn, if enough rated items have log-probabilities."""
+    frame = ratings.assign(
+        x=ratings["item"].map(numbers_in(source.items["cells"], log_prob)),
+        context=ratings["item"].map(source.items["context"]),
+    ).dropna(subset=["x"])
+    if frame.empty:
+        return
+    section.add(Heading("Likelihood and quality"))
+    texts = frame.drop_duplicates("item")
+    if len(texts) < FEWEST or texts["x"].nunique() < BINS:
+        few = f"Fewer than {FEWEST} rated texts have different log-probabilities: too few for bins."
+        section.add(Note(few))
+        return
+    clusters, names = ("texts", frame["item"])
+    if texts["context"].nunique() >= LEAST_CLUSTERS:
+        clusters, names = ("contexts", frame["context"])
+    dimensions = Dimensions.of(**{clusters: names, "workers": frame["worker"]})
+    x, y = frame["x"], frame["value"]
+    # All texts count alike, however many ratings they have.
+    weights = 1 / frame.groupby("item")["value"].transform("size")
+    bins = binned_means(x, y, dimensions=dimensions, weights=weights, bins=BINS, bounds=source.ends_of(topic))
+    section.add(bins_figure(source, bins, clusters))
+    section.data["likelihood"] = {"bins": bins}
+    try:
+        curve = quadratic_turn(x, y, dimensions=dimensions, weights=weights)
+        lines = two_lines(x, y, dimensions=dimensions, weights=weights)
+    except ValueError as error:
+        section.add(Note(f"A turning point cannot be tested: {error}."))
+        return
+    section.data["likelihood"] |= {"quadratic": curve, "two_lines": lines}
+    section.add(turn_table(curve, lines, clusters))
+
+
+def turn_table(curve: Quadratic, lines: TwoLines, clusters: str) -> Table:
+    turn = f"{number(curve.turn.value, 1)} {interval(curve.turn, 1)}"
+    p_lines = f"{p_value(lines.p_below)} and {p_value(lines.p_above)}"
+    rows = [
+        ("Quadratic", turn, curve.slope_low, curve.slope_high, p_value(curve.p), curve.shape),
+        ("Two lines", number(lines.break_at, 1), lines.below, lines.above, p_lines, lines.shape),
+    ]
+    columns = [
+        Column("Test", "text"),
+        Column("Turn or break"),
+        Column("Slope at low end", digits=4),
+        Column("Slope at high end", digits=4),
+        Column("p"),
+        Column("Shape", "text"),
+    ]
+    note = (
+        "Does quality fall again where texts become very likely? Both slopes must have opposite signs. Quadratic: p of "
+        "the test of Lind and Mehlum. Two lines: Simonsohn’s test, p of each slope; a rise that only levels off is no "
+        f"turn. Intervals and p are about new {clusters} and new workers: {curve.curvature.method}."
+    )
+    return Table("Tests of a turning point", columns, rows, note)
+
+
+def bins_figure(source: Source, bins: list[Bin], clusters: str) -> Figure:
+    title = "Mean rating by log-probability"
+    described = "; ".join(f"{number(b.x, 1)}: {number(b.mean.value)}" for b in bins) + "."
+    words = plots.Words(
+        source.key("likelihood-plot"), title, described, "Mean log-probability of the bin", "Mean rating"
+    )
+    line = line_of("mean rating", [b.x for b in bins], [b.mean for b in bins])
+    columns = [
+        Column("Log-probability", shows=lambda b: f"{number(b.low, 1)} to {number(b.high, 1)}"),
+        Column("Mean rating", shows="mean"),
+        Column("Ratings", shows=lambda b: b.mean.n),
+    ]
+    caption = f"{title}, with 95% intervals about new {clusters} and new workers."
+    return Figure(plots.curves(words, [line]), caption, Table(title, columns, bins))
+
+
+def numbers_in(cells: pd.Series, column: str) -> pd.Series:
+    """The numbers in a column of the items' file; NaN for anything else."""
+
+    def number_in(columns: dict[str, str]) -> float:
+        try:
+            return float(columns.get(column, ""))
+        except ValueError:
+            return math.nan
+
+    return cells.map(number_in).astype(float)

@@ -1,0 +1,86 @@
+"""How long ratings and submissions took, and the resulting pay per hour."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+
+from analysis.estimate import Estimate
+from analysis.inference import Dimensions, median_estimate
+from analysis.report.blocks import Facts, Highlight, Note, Section
+from analysis.report.estimates import attempt, number
+from analysis.report.figures import seconds_histogram
+from analysis.report.source import Source, of_people
+from analysis.report.tables import estimates_table
+from common.words import counted, money
+
+
+def make_section(source: Source) -> Section:
+    """Seconds per rating and per submission, and the resulting pay per hour."""
+    section = Section(source.key("time"), "Time")
+    medians: dict[str, Estimate] = {}
+    for topic in source.questions:
+        timed = source.ratings[(source.ratings["question"] == topic) & source.ratings["seconds"].notna()]
+        timed = of_people(timed)
+        seconds = timed["seconds"]
+        median = attempt(partial(median_estimate, seconds, source.dimensions_of(timed)), n_of="ratings")
+        medians[f"One rating of “{topic}”"] = replace(median, n_of="ratings")
+        if topic in source.scored_topics and len(seconds):
+            section.add(
+                seconds_histogram(
+                    f"time-{source.scored_topics.index(topic)}",
+                    f"Seconds per rating of {topic}",
+                    seconds,
+                    unit="rating",
+                    caption=f"Time per rating of “{topic}”",
+                    beyond="longer than",
+                    note="took longer",
+                )
+            )
+            section.highlights.append(Highlight("Median time", f"{number(float(seconds.median()), 1)} s", topic))
+    histograms = {table.caption: table.rows for table in section.tables}
+    timed = of_people(source.data.used.dropna(subset="seconds"))
+    by_worker = Dimensions.of(workers=timed["worker"])
+    median = attempt(lambda: median_estimate(timed["seconds"], by_worker), n_of="submissions")
+    medians["A whole submission"] = replace(median, n_of="submissions")
+    note = (
+        "Times of single ratings are measured in the worker’s browser; a submission lasts from acceptance to its end. "
+        "The intervals are about new workers, and about new items where a question is about items. "
+        "Times of simulated workers are left out where people took part."
+    )
+    section.add(estimates_table("Median seconds", medians, digits=1, note=note))
+    section.data = {"median_seconds": medians}
+    add_pay(source, section)
+    if histograms:
+        section.data["histograms"] = histograms
+    return section
+
+
+def add_pay(source: Source, section: Section) -> None:
+    """Reward divided by the median time of submissions by people; by arm in a study with arms.
+
+    Exclusion rules do not change pay, so what they leave out of the analysis counts here.
+    """
+    has_arms = source.description.has_arms
+    by_people = source.data.reviewed[~source.data.reviewed["synthetic"]]
+    facts, usd_per_hour = [], {}
+    for arm in source.arms if has_arms else [""]:
+        submissions = by_people[by_people["arm"] == arm] if has_arms else by_people
+        median = submissions["seconds"].median()
+        reward = source.reward_of(arm)
+        if submissions.empty or not reward or not median > 0:
+            continue
+        usd_per_hour[arm] = float(reward) * 3600 / float(median)
+        hourly = money(Decimal(f"{usd_per_hour[arm]:.2f}"))
+        name = f"Pay at the median time, arm {arm}" if arm else "Pay at the median time"
+        facts.append((name, f"{hourly} an hour ({counted(len(submissions), 'submission')} by people)"))
+    if facts:
+        section.add(
+            Facts(facts),
+            Note(
+                "Pay counts all submissions by people that no person excluded, also those that an exclusion rule "
+                "leaves out of the analysis, because they are paid like all others."
+            ),
+        )
+        section.data["usd_per_hour_at_median"] = usd_per_hour if has_arms else usd_per_hour[""]

@@ -1,0 +1,1 @@
+"""Pages of the console that belong to no room."""

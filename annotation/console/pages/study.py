@@ -1,0 +1,181 @@
+"""The list of studies, and one study: its progress, its status, its links and its activity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
+from annotation.people.invitations import invite, invite_participants
+from annotation.people.redacting import open_requests
+from annotation.platforms import PlatformTrouble, all_platforms, link, platform_class
+from annotation.recruiting import changing_offers
+from annotation.recruiting.offered_work import objections, posted_on
+from annotation.review.fairness import comments_of, fairness_of
+from annotation.review.progress import ArmRow, arm_rows, progress
+from annotation.shell.charts import hourly_bars
+from annotation.shell.forms import InviteParticipantsForm, PersonalLinksForm
+from annotation.shell.page import (
+    SignedIn,
+    member,
+    page_of,
+    role_in,
+    say_refused,
+    signed_in,
+    study_page,
+    task_title,
+)
+from annotation.studies import storing as service
+from annotation.studies import studies_list
+from annotation.studies.pages.stepper import stepper
+from annotation.work import repeated_work
+from annotation.work.hourly_pay import arm_times
+from common.problems import Refused
+from common.words import counted
+
+Status = Study.Status
+POLLED = (Status.LIVE, Status.PAUSED)
+
+
+@require_safe
+@signed_in
+def studies(request: SignedIn) -> HttpResponse:
+    page = page_of(studies_list.studies_of(request.user), request, 30)
+    rows = [(study, task_title(study.task_type)) for study in page]
+    return render(request, "console/studies.html", {"rows": rows, "page": page, "here": "studies"})
+
+
+@require_safe
+@member()
+def overview(request: SignedIn, study: Study) -> HttpResponse:
+    if study.status == Status.DRAFT:
+        return study_page(request, study, "console/draft.html", {"steps": stepper(study, "")}, section="overview")
+    platform, arms = posted_on(study), arm_rows(study)
+    context = progress_context(study, arms=arms, posted=bool(platform)) | {
+        "study_url": link.study_url(study),
+        "invited": study.access == Study.Access.INVITED,
+        "offered_on": all_platforms().get(platform),
+        "rewards": arms,
+        "asked_for_deletion": open_requests(study),
+        "objections": objections(study),
+    }
+    return study_page(request, study, "console/study.html", context, section="overview")
+
+
+@require_safe
+@member()
+def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
+    """The part that the study page fetches every few seconds. When the status changes, the whole page reloads."""
+    if request.GET.get("status", study.status) != study.status:
+        return HttpResponse(status=204, headers={"HX-Refresh": "true"})
+    can_edit = role_in(study, request.user) != Membership.Role.VIEWER
+    return render(request, "console/_progress.html", {"study": study, "can_edit": can_edit} | progress_context(study))
+
+
+def progress_context(
+    study: Study, *, arms: Sequence[ArmRow] | None = None, posted: bool | None = None
+) -> dict[str, object]:
+    times = arm_times(study)
+    figures = progress(study, times=times, arms=arms, posted=posted)
+    return {
+        "progress": figures,
+        "bars": hourly_bars(figures.per_hour),
+        "polled": study.status in POLLED,
+        "minimum_pay": settings.MINIMUM_HOURLY_PAY,
+        "fairness": fairness_of(study, times),
+        "comments": comments_of(study),
+    }
+
+
+@require_safe
+@member(answers=True)
+def activity(request: SignedIn, study: Study) -> HttpResponse:
+    context = {"page": page_of(studies_list.latest_entries(study), request)}
+    return study_page(request, study, "console/activity.html", context, section="activity")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="editor", write="editor")
+def personal_links(request: SignedIn, study: Study) -> HttpResponse:
+    """Makes personal links for names or for the participants of another study. The same person keeps their link."""
+    posted = request.POST if request.method == "POST" else None
+    names = PersonalLinksForm(posted if posted and "names" in posted else None)
+    others = InviteParticipantsForm(posted if posted and "of" in posted else None, user=request.user, study=study)
+    actor = request.user.get_username()
+    try:
+        if names.is_valid():
+            created = invite(study=study, names=names.cleaned_data["names"], actor=actor)
+            return _links_made(request, study, created)
+        if others.is_valid():
+            created = invite_participants(study=study, of=others.cleaned_data["of"], actor=actor)
+            return _links_made(request, study, created)
+    except Refused as refused:
+        form = names if names.is_bound else others
+        form.add_error(None, [f"{problem.what} {problem.fix}".strip() for problem in refused.problems])
+    invitations = Invitation.objects.filter(study=study).select_related("study").order_by("pk")
+    context = {
+        "form": names,
+        "others": others,
+        "links": [(invitation.name, link.personal_url(invitation)) for invitation in invitations],
+        "n_started": Participant.objects.filter(study=study, worker__invitations__study=study).count(),
+        "invited": study.access == Study.Access.INVITED,
+    }
+    status = 422 if names.errors or others.errors else 200
+    return study_page(request, study, "console/links.html", context, section="overview", status=status)
+
+
+def _links_made(request: SignedIn, study: Study, created: Sequence[Invitation]) -> HttpResponse:
+    ready = "is ready" if len(created) == 1 else "are ready"
+    text = f"{counted(len(created), 'personal link')} {ready}." if created else "Nobody took part in that study."
+    (messages.success if created else messages.warning)(request, text)
+    return redirect("console_links", study.slug)
+
+
+def _change_status(done: str, act: Callable[..., object]) -> Callable[..., HttpResponseBase]:
+    @require_POST
+    @member()
+    def view(request: SignedIn, study: Study) -> HttpResponse:
+        try:
+            job = act(study=study, actor=request.user.get_username())
+        except Refused as refused:
+            say_refused(request, refused)
+        except PlatformTrouble as trouble:
+            messages.success(request, done)
+            messages.warning(request, f"Nothing changed on the platform. {trouble}")
+        else:
+            messages.success(request, done)
+            if isinstance(job, PlatformJob):
+                title = platform_class(job.platform).title
+                messages.info(request, f"The same is being done on {title}. The Platforms page shows the result.")
+        return redirect("console_study", study.slug)
+
+    return view
+
+
+reopen_repeats = _change_status(
+    "The places of repeated work are open again. On a platform, the next sync offers them.",
+    repeated_work.reopen_repeats,
+)
+pause = _change_status(
+    "Paused: nobody gets new work. Workers can finish the hit they are on.", changing_offers.pause_everywhere
+)
+resume = _change_status("Live again.", changing_offers.resume_everywhere)
+close = _change_status("Closed: no new work is given out. Workers can finish the hit they are on.", service.close_study)
+
+
+@require_POST
+@member(write="owner")
+def delete(request: SignedIn, study: Study) -> HttpResponse:
+    title = study.title
+    try:
+        service.delete_draft(study=study, actor=request.user.get_username())
+    except Refused as refused:
+        say_refused(request, refused)
+        return redirect("console_study", study.slug)
+    messages.success(request, f"Deleted the draft “{title}”.")
+    return redirect("console_studies")

@@ -1,0 +1,170 @@
+"""Everything recorded about one participant, which they can read and download."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.models import (
+    Assignment,
+    DeletionRequest,
+    Draft,
+    EventBatch,
+    Invitation,
+    Offer,
+    Participant,
+    PartPayment,
+    Payment,
+    Pull,
+    Step,
+    Submission,
+)
+from annotation.recruiting.pay_states import with_pay_state
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One fact: its subject, which part of that, when it was recorded, and its content (any JSON value)."""
+
+    about: str
+    what: str
+    at: datetime | None
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRecord:
+    """For the page: the participant, their request for deletion if they made one, and how many records of each kind."""
+
+    participant: Participant
+    asked: DeletionRequest | None
+    counts: list[tuple[str, int]]
+    earned: list[Earning]
+    pays: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Earning:
+    """One amount in USD (None: not known here): what for, when that was sent or paid, and what has become of it, in
+    words for the worker."""
+
+    what: str
+    at: datetime
+    amount: Decimal | None
+    state: str
+
+
+#: What becomes of a reward, by the key in PAY_STATES.
+STATES = {
+    "to_pay": "to be paid",
+    "to_approve": "being checked",
+    "waiting": "being checked",
+    "approved": "approved",
+    "paid": "paid",
+    "partly_paid": "paid in part; see the amount on the site where you took the task",
+    "rejected": "not approved",
+    "excluded": "being checked",
+    "unconfirmed": "not confirmed by the site yet",
+}
+
+
+def _earnings(participant: Participant) -> Iterator[Earning]:
+    """Rewards by task, part pay, and bonuses that were paid."""
+    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
+    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
+    for ordinal, earned_at, reward, state in rows:
+        if state in STATES:
+            yield Earning(f"Task {ordinal}", earned_at, None if state == "partly_paid" else reward, STATES[state])
+    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk")
+    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
+    for ordinal, earned_at, amount, paid in parts.annotate(paid=is_paid).values_list(
+        "assignment__ordinal", "created_at", "amount", "paid"
+    ):
+        yield Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid")
+    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
+    for bonus in extra.order_by("pk"):
+        yield Earning("Bonus", bonus.created_at, bonus.amount, "paid")
+
+
+def own_record(participant_id: int) -> OwnRecord:
+    """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
+    participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
+    mine = Assignment.objects.filter(participant=participant)
+    counts = [
+        ("Tasks started", mine.count()),
+        ("Tasks sent", Submission.objects.filter(participant=participant).count()),
+        ("Pages sent", Step.objects.filter(assignment__in=mine).count()),
+        ("Drafts of pages", Draft.objects.filter(assignment__in=mine).count()),
+        ("Suggestions shown to you", Offer.objects.filter(assignment__in=mine).count()),
+        ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
+    ]
+    deletion_request = DeletionRequest.objects.filter(participant=participant).first()
+    earned = list(_earnings(participant))
+    arm, study = participant.arm, participant.study
+    pays = bool(earned or (study.reward if arm.reward is None else arm.reward))
+    return OwnRecord(participant, deletion_request, counts, earned, pays)
+
+
+def entries(participant: Participant) -> Iterator[Entry]:
+    """Everything that the participant sent or that was recorded about them, in the order of the tables."""
+    yield from _who(participant)
+    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
+        yield from _work(work)
+    for submission in Submission.objects.filter(participant=participant).order_by("pk"):
+        task_label = f"task {submission.assignment_id}"
+        yield Entry(task_label, "sent, seconds since the start", submission.received_at, submission.seconds)
+        if submission.feedback:
+            yield Entry(task_label, "feedback", submission.received_at, submission.feedback)
+        for flag in submission.flags.order_by("pk"):
+            yield Entry(task_label, "marked for a person to look at", flag.created_at, flag.reason)
+    yield from _money(participant)
+
+
+def _who(participant: Participant) -> Iterator[Entry]:
+    worker = participant.worker
+    yield Entry("you", "study", participant.created_at, participant.study.title)
+    yield Entry("you", "name in the data", participant.created_at, participant.pseudonym)
+    yield Entry("you", f"id ({worker.platform})", worker.created_at, worker.platform_id)
+    for invitation in Invitation.objects.filter(study=participant.study_id, worker=worker):
+        yield Entry("you", "name on your personal link", invitation.created_at, invitation.name)
+    yield Entry("you", "completion code", participant.created_at, participant.completion_code)
+    if participant.consented_at:
+        yield Entry("you", "agreed to take part", participant.consented_at, True)
+    if participant.arm.name:
+        yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
+
+
+def _work(work: Assignment) -> Iterator[Entry]:
+    task_label = f"task {work.pk}"
+    state = "Finished late" if work.extra else work.get_state_display()
+    yield Entry(task_label, "started", work.accepted_at, state)
+    for step in Step.objects.filter(assignment=work).order_by("number"):
+        page = f"page {step.number + 1} ({step.name})"
+        yield Entry(task_label, f"{page}: answers", step.received_at, step.answers)
+        if step.timing:
+            yield Entry(task_label, f"{page}: times and pasting", step.received_at, step.timing)
+    for draft in Draft.objects.filter(assignment=work).order_by("number"):
+        yield Entry(task_label, f"page {draft.number + 1}: not sent", draft.saved_at, draft.answers)
+    for pull in Pull.objects.filter(assignment=work):
+        yield Entry(
+            task_label, f"page {pull.step + 1}: typed when you asked for suggestions", pull.asked_at, pull.typed
+        )
+    for offer in Offer.objects.filter(assignment=work):
+        yield Entry(task_label, f"page {offer.step + 1}: suggestion {offer.side}", offer.shown_at, offer.text)
+    for batch in EventBatch.objects.filter(assignment=work).order_by("step", "view", "number"):
+        yield Entry(task_label, f"page {batch.step + 1}: changes while you typed", batch.received_at, batch.edits)
+
+
+def _money(participant: Participant) -> Iterator[Entry]:
+    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
+        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
+    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
+        part__assignment__participant=participant
+    )
+    for payment in paid.order_by("pk"):
+        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))

@@ -1,1 +1,0 @@
-"""The code that only reads the database, for pages, exports and services."""

@@ -1,0 +1,270 @@
+"""Where workers come from: choose a platform and its settings, see the calls and the cost, publish with one click."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.audit import record
+from annotation.models import PlatformJob, Posting, Study
+from annotation.platforms import all_platforms, connect, link
+from annotation.platforms.base import Platform
+from annotation.platforms.calls import PlatformTrouble
+from annotation.recruiting import job_requests, offered_work, publishing
+from annotation.recruiting.job_actions import replaces_lost
+from annotation.recruiting.publishing_preview import Estimate, calls_of, estimate, offered_by
+from annotation.recruiting.spending import spending_of
+from annotation.recruiting.spending_guard import default_budget
+from annotation.shell.page import SignedIn, member, say_refused, study_page
+from annotation.studies import launching
+from annotation.studies.pages.launch_plan import About, Check, fingerprint, plan_of
+from annotation.studies.storing import change_study
+from annotation.task_types.settings import ConfigForm
+from common.problems import Refused
+from common.words import money
+
+SECTION = "platforms"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The connected platform, or why it is not connected and what to do about it."""
+
+    platform: Platform | None
+    what: str = ""
+    fix: str = ""
+
+
+def connection(name: str) -> Connection:
+    try:
+        return Connection(connect(name))
+    except PlatformTrouble as trouble:
+        return Connection(None, trouble.what, trouble.fix)
+
+
+def platform_or_404(name: str) -> type[Platform]:
+    """A platform that studies are published on; the plain link has a separate page."""
+    platform = all_platforms().get(name)
+    if platform is None or name == link.PLATFORM:
+        raise Http404("There is no such platform.")
+    return platform
+
+
+@require_safe
+@member()
+def platforms(request: SignedIn, study: Study) -> HttpResponseBase:
+    """The platforms to choose from or, once the study is on one, what is happening there."""
+    from annotation.recruiting.pages.posted_study import work_context
+
+    posted = offered_work.posted_on(study)
+    if posted:
+        return study_page(request, study, "recruiting/work.html", work_context(study, posted), section=SECTION)
+    choices = [platform for name, platform in all_platforms().items() if name != link.PLATFORM]
+    context = {
+        "choices": choices,
+        "by_link": study.postings.filter(platform=link.PLATFORM).exists(),
+        "set_up": sorted(study.platforms),
+    }
+    return study_page(request, study, "recruiting/choose.html", context, section=SECTION)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member()
+def platform(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
+    """The settings of a study on one platform, its cost there, and the button that publishes."""
+    kind = platform_or_404(platform)
+    stored = study.platforms.get(platform, {})
+    form = settings_form(kind, stored, request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            change_study(
+                study=study,
+                platforms={**study.platforms, platform: form.cleaned_data},
+                actor=request.user.get_username(),
+            )
+        except Refused as refused:
+            say_refused(request, refused)
+        else:
+            messages.success(request, "Saved.")
+        return redirect("console_platform", study.slug, platform)
+    context = _context(study, kind, form)
+    status = 422 if form.errors else 200
+    return study_page(request, study, "recruiting/platform.html", context, section=SECTION, status=status)
+
+
+def settings_form(kind: type[Platform], stored: dict[str, Any], data: Any = None) -> ConfigForm:
+    """The platform's own form, filled in with what is stored."""
+    form = kind.form(data, initial=stored)
+    for field in form.fields.values():
+        field.label_suffix = ""
+    return form
+
+
+def _context(study: Study, kind: type[Platform], form: ConfigForm) -> dict[str, Any]:
+    connected = connection(kind.name)
+    # A try to publish that the platform refused, after which the study became a draft again.
+    jobs = PlatformJob.objects.filter(study=study, platform=kind.name, kind=PlatformJob.Kind.PUBLISH)
+    is_draft = study.status == Study.Status.DRAFT
+    refused_job = jobs.filter(state=PlatformJob.State.FAILED).first() if is_draft else None
+    context: dict[str, Any] = {
+        "platform": kind,
+        "form": form,
+        "connection": connected,
+        "posted": Posting.objects.filter(study=study, platform=kind.name).exists(),
+        "elsewhere": offered_work.posted_on(study) not in ("", kind.name),
+        "shown": [(field.label, _in_words(field.value())) for field in form],
+        "replace": replaces_lost(study),
+        "minimum_pay": minimum_pay(),
+        "stopped": refused_job,
+    }
+    return context | _publishable(study, kind.offline())
+
+
+def _in_words(value: Any) -> str:
+    """A setting as people read it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_in_words, value)) or "none"
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part}" for name, part in value.items() if part)
+    return "none" if value in (None, "") else str(value)
+
+
+def minimum_pay() -> Any:
+    from django.conf import settings
+
+    return settings.MINIMUM_HOURLY_PAY
+
+
+def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
+    """The cost, what prevents publishing, and the version of what the page shows."""
+    problems: list[str] = []
+    expected: Estimate | None = None
+    try:
+        settings = publishing.settings_of(study, platform)
+        expected = estimate(study, platform, settings)
+        reasons = [] if study.status != Study.Status.DRAFT else launching.reasons_not_to_publish(study)
+        problems += [f"{problem.what} {problem.fix}".strip() for problem in reasons]
+        problems += [
+            f"{problem.what} {problem.fix}".strip() for problem in platform.problems(study, settings, offered_by(study))
+        ]
+    except Refused as refused:
+        problems += [f"{problem.what} {problem.fix}".strip() for problem in refused.problems]
+    if study.status in (Study.Status.PAUSED, Study.Status.CLOSED):
+        state = study.get_status_display().lower()
+        problems.append(f"The study is {state}. {'Resume it first.' if state == 'paused' else 'Duplicate it.'}")
+    return {
+        "estimate": expected,
+        "budget": spending_of(study).budget,
+        "default_budget": default_budget(expected.cost.total) if expected else None,
+        "problems": list(dict.fromkeys(problems)),
+        "version": version_of(study, expected),
+        "endpoint": platform.endpoint(),
+        "warnings": _warnings(study) if study.status == Study.Status.DRAFT else [],
+    }
+
+
+def _warnings(study: Study) -> list[Check]:
+    """The launch page's warnings, without those about the link and those that the cost table already shows."""
+    elsewhere = (About.LINK, About.PAY_PER_HOUR)
+    return [check for check in plan_of(study).checks if check.level == "warn" and check.about not in elsewhere]
+
+
+def version_of(study: Study, expected: Estimate | None) -> str:
+    """A text that changes with anything that the owner agrees to: the study, its settings for platforms, the cost."""
+    cost = [expected.cost.hits, expected.cost.assignments, expected.cost.total] if expected else []
+    text = json.dumps([fingerprint(study), study.platforms, cost], sort_keys=True, cls=DjangoJSONEncoder)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@require_safe
+@member(read="editor")
+def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
+    """Every call that publishing would make. ``?file=1`` gives all of them as text."""
+    kind = platform_or_404(platform)
+    as_file = request.GET.get("file") == "1"
+    context: dict[str, Any] = {"platform": kind}
+    try:
+        context["ahead"] = ahead = calls_of(study, kind.offline(), **({"most": None} if as_file else {}))
+    except Refused as refused:
+        context["problems"] = [f"{problem.what} {problem.fix}".strip() for problem in refused.problems]
+    except PlatformTrouble as trouble:
+        context["problems"] = [f"{trouble.what} {trouble.fix}".strip()]
+    else:
+        if as_file:
+            lines = "".join(f"{name} {json.dumps(p, ensure_ascii=False, default=str)}\n" for name, p in ahead.calls)
+            name = f'attachment; filename="{study.slug}-{platform}-calls.txt"'
+            return HttpResponse(lines, "text/plain; charset=utf-8", headers={"Content-Disposition": name})
+        context["calls"] = [(name, json.dumps(p, ensure_ascii=False, default=str)) for name, p in ahead.calls]
+    status = 409 if "problems" in context else 200
+    return study_page(request, study, "recruiting/calls.html", context, section=SECTION, status=status)
+
+
+@require_safe
+@member(read="editor")
+def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
+    """The account's balance at this moment. The page loads it by itself; without JavaScript, a link leads here."""
+    kind = platform_or_404(platform)
+    context: dict[str, Any] = {"platform": kind, "study": study}
+    try:
+        connected = connect(platform)
+        settings = publishing.settings_of(study, connected)
+        context["balance"] = connected.balance(settings)
+        if context["balance"] is not None and not offered_work.posted_on(study):
+            context["short"] = estimate(study, connected, settings).cost.total > context["balance"]
+    except PlatformTrouble as trouble:
+        context["trouble"] = trouble
+    except Refused:
+        pass  # the page itself shows the study's problems
+    if "HX-Request" in request.headers:
+        return render(request, "recruiting/_balance.html", context)
+    return study_page(request, study, "recruiting/balance.html", context, section=SECTION)
+
+
+@require_POST
+@member(write="owner")
+def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
+    """Launches the study if it is a draft, and posts everything in the background, unless the page is out of date."""
+    platform_or_404(platform)
+    try:
+        connected = connect(platform)
+        settings = publishing.settings_of(study, connected)
+        expected = estimate(study, connected, settings)
+        if request.POST.get("version") != version_of(study, expected):
+            messages.warning(
+                request, "Nothing was posted: the study changed since you opened this page. Check it again."
+            )
+            return redirect("console_platform", study.slug, platform)
+        connected.fees()  # may ask the endpoint, which must not wait for the transaction that waits for it
+        _request_publishing(request, study, connected, expected)
+    except Refused as refused:
+        say_refused(request, refused)
+        return redirect("console_platform", study.slug, platform)
+    except PlatformTrouble as trouble:
+        messages.error(request, str(trouble))
+        return redirect("console_platform", study.slug, platform)
+    messages.success(request, "Publishing has started. This page shows the progress.")
+    return redirect("console_platforms", study.slug)
+
+
+@transaction.atomic
+def _request_publishing(request: HttpRequest, study: Study, platform: Platform, expected: Estimate) -> None:
+    actor = request.user.get_username()
+    launching.publish(study=study, actor=actor, by_link=False)
+    planned = publishing.plan_postings(study=study, platform=platform, actor=actor)
+    replace = request.POST.get("replace") == "on"
+    job_requests.request_job(
+        study=study, kind=PlatformJob.Kind.PUBLISH, platform=platform.name, actor=actor, params={"replace": replace}
+    )
+    detail = {"platform": platform.name, "postings": planned, "cost": money(expected.cost.total), "replace": replace}
+    record(study=study, actor=actor, action="publish on a platform", **detail)

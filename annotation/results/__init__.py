@@ -1,0 +1,1 @@
+"""From rows to results: StudyData, bundles, exports and reports."""

@@ -1,0 +1,112 @@
+"""A study's description, as reports, exports and bundles contain it. Quick to import: nothing here needs pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
+from annotation.instrument import Instrument
+from annotation.models import Arm, Study
+from annotation.recruiting.pay_states import in_state
+from annotation.review.progress import states_now
+from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
+from annotation.task_types.base import Text
+from annotation.work.confirmation import claimed_submissions, unconfirmed_submissions
+from annotation.work.left_out import left_out_submissions
+
+#: The heading of texts to which the type gives no group.
+DEFAULT_GROUP = Text("", "", "").group
+
+
+def describe_study(study: Study) -> StudyDescription:
+    """Everything about the study that is not data."""
+    arms = list(study.arms.all())
+    instruments = instruments_of(study, arms)
+    whole_study, task = instruments[0], instruments[0].task
+    questions = questions_of(instruments)
+    return StudyDescription(
+        slug=study.slug,
+        title=study.title,
+        status=study.status,
+        task_type=task.name,
+        task_title=task.title,
+        summary=task.summary,
+        source=task.source,
+        ratings_per_item=study.ratings_per_item,
+        items_per_hit=study.items_per_hit,
+        hits_per_worker=study.hits_per_worker,
+        reward=study.reward,
+        time_limit_minutes=study.time_limit_minutes,
+        access=study.get_access_display(),
+        seed=study.seed,
+        live_at=study.live_at,
+        closed_at=study.closed_at,
+        config=whole_study.config,
+        settings=labelled_settings(task.config_form.base_fields, whole_study.config),
+        arms=[_arm(arm, study) for arm in arms],
+        questions=questions,
+        scores=scores_of(instruments),
+        sections=_sections(instruments),
+        texts=_texts(study, whole_study, questions),
+        assignments=states_now(study),
+        claimed=claimed_submissions(study).count(),
+        unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
+        rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
+        quality_control=study.quality_control,
+        exclude=study.exclusion,
+        own_work=task.own_work,
+    )
+
+
+def labelled_settings(fields: Mapping[str, forms.Field], config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The type's settings as pairs of label and value, in the words of its form."""
+    pairs = []
+    for name, value in config.items():
+        field = fields.get(name)
+        pairs.append((str(field.label) if field and field.label else name, _in_words(field, value)))
+    return pairs
+
+
+def _in_words(field: forms.Field | None, value: object) -> str:
+    if value is None:
+        return "not set"
+    if isinstance(field, forms.ChoiceField):
+        choices: Any = field.choices
+        return {str(key): str(label) for key, label in choices}.get(str(value), str(value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return "; ".join(_in_words(None, part) for part in value)
+    if isinstance(value, dict):
+        return " · ".join(str(part) for part in value.values() if part)
+    return str(value)
+
+
+def _texts(study: Study, whole_study: Instrument, questions: Sequence[QuestionDescription]) -> list[tuple[str, str]]:
+    """What workers read besides the questions and their scales. Those are in `questions`, word for word."""
+    told_elsewhere = {text for question in questions for text in (question.label, question.help)}
+    told_elsewhere |= {
+        text for question in questions for point in question.scale.points for text in (point.label, point.description)
+    }
+    texts = {"Consent": study.consent} if study.consent.strip() else {}
+    for text in whole_study.task.texts(whole_study.config):
+        wording = whole_study.texts.get(text.name, text.default)
+        label = text.label if text.group == DEFAULT_GROUP else f"{text.group}: {text.label}"
+        if wording not in told_elsewhere:
+            texts[text.name if label in texts else label] = wording
+    return list(texts.items())
+
+
+def _arm(arm: Arm, study: Study) -> ArmDescription:
+    reward = study.reward if arm.reward is None else arm.reward
+    return ArmDescription(arm.name, reward, arm.wanted, arm.config, arm.texts)
+
+
+def _sections(instruments: Sequence[Instrument]) -> list[ReportSection]:
+    sections: list[ReportSection] = []
+    for instrument in instruments:
+        sections += [section for section in instrument.task.sections(instrument.config) if section not in sections]
+    return sections

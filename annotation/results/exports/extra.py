@@ -1,0 +1,76 @@
+"""The exports that task types declare (`annotation.task_types.extra_exports`), streamed as tab-separated tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from annotation.models import Offer, Rating, Submission
+from annotation.recruiting.confirmation_marks import Marks
+from annotation.results.exports.request import ExportError, Request
+from annotation.task_types.extra_exports import ExtraExport, OfferRow, RatingRow, SubmissionRows
+from annotation.task_types.registry import all_types, get_type
+from common.csv_files import csv_text
+
+#: The exports of all types by name.
+EXTRA_EXPORTS: dict[str, ExtraExport] = {
+    table.name: table for task in all_types().values() for table in task.extra_exports
+}
+#: Submissions, and rows of the file, per batch.
+BATCH = 200
+
+
+def extra_chunks(request: Request, name: str) -> Iterator[tuple[bytes, int]]:
+    """The file in pieces, each with its number of rows. Raises ExportError if the study does not have this export."""
+    table, study = EXTRA_EXPORTS[name], request.study
+    if table not in get_type(study.task_type).extra_exports or not table.fits(study.config):
+        raise ExportError(table.refusal)
+    return _chunks(request, table)
+
+
+def _chunks(request: Request, table: ExtraExport) -> Iterator[tuple[bytes, int]]:
+    yield _lines([table.columns]), 0
+    rows = table.rows(request.study.config, _submissions(request))
+    while batch := list(islice(rows, BATCH)):
+        yield _lines(batch), len(batch)
+
+
+def _lines(rows: Sequence[Sequence[str]]) -> bytes:
+    return csv_text(rows, delimiter="\t").encode("utf-8", "replace")
+
+
+def _submissions(request: Request) -> Iterator[SubmissionRows]:
+    """The included submissions in order, with two queries per batch."""
+    marks = Marks(request.study)
+    submissions = Submission.objects.filter(study=request.study).order_by("pk")
+    if request.simulated is not None:
+        submissions = submissions.filter(participant__synthetic=request.simulated)
+    last = 0
+    while ids := list(submissions.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
+        included = {pk: SubmissionRows([], []) for pk in ids if marks.included(pk)}
+        _read_into(included)
+        yield from included.values()
+        last = ids[-1]
+
+
+def _read_into(submissions: dict[int, SubmissionRows]) -> None:
+    """Adds the ratings and offers of these submissions, with one query each."""
+    ratings = Rating.objects.filter(submission__in=submissions).order_by("submission", "pk")
+    columns = ("submission_id", "item__external_id", "question", "target", "value", "text")
+    for submission, item, question, target, value, text in ratings.values_list(*columns):
+        rating = RatingRow(item or "", question, target, None if value is None else float(value), text)
+        submissions[submission].ratings.append(rating)
+    offers = Offer.objects.filter(assignment__submission__in=submissions).order_by("pk")
+    names = (
+        "assignment__submission__pk",
+        "item__external_id",
+        "round",
+        "side",
+        "number",
+        "suggester",
+        "text",
+        "chosen",
+    )
+    for submission, item, round, side, number, suggester, text, chosen in offers.values_list(*names):
+        offer = OfferRow(item or "", round, side, number, suggester, text, bool(chosen))
+        submissions[submission].offers.append(offer)

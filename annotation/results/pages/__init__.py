@@ -1,0 +1,1 @@
+"""The console's pages with reports and exports."""

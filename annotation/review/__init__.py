@@ -1,0 +1,1 @@
+"""What becomes of submissions: quality control, decisions, payments, adjudication, and progress."""

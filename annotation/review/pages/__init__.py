@@ -1,0 +1,1 @@
+"""The console's pages about submissions, decisions, payments and quality."""

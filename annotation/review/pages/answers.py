@@ -1,0 +1,96 @@
+"""A submission in readable form: what was shown in which order, what the worker answered, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.instrument import Instrument, hit_items, shown_to
+from annotation.models import Step, Submission
+from annotation.task_types.questions import Question
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """An item of the hit, with its texts by column."""
+
+    pk: int
+    external_id: str
+    cells: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question and its answer, in the words of the scale."""
+
+    label: str
+    about: str
+    answer: str
+    is_text: bool
+    seconds: float | None
+    pastes: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredPage:
+    """One page as it was sent. ``item`` counts the hit's items from 1; None for a page without an item."""
+
+    number: int
+    title: str
+    item: int | None
+    answers: list[Answered]
+
+
+def shown_items(submission: Submission, instrument: Instrument) -> list[ShownItem]:
+    return [
+        ShownItem(pk, data.external_id, instrument.task.export_columns(data.payload))
+        for pk, data in hit_items(submission.assignment.hit_id)
+    ]
+
+
+def answered_pages(submission: Submission, instrument: Instrument) -> list[AnsweredPage]:
+    """The type's pages for this assignment, each with what was stored for it."""
+    assignment = submission.assignment
+    steps = list(assignment.steps.all())
+    pages = instrument.pages(shown_to(assignment, instrument), [step.answers for step in steps])
+    return [
+        AnsweredPage(
+            number=step.number + 1,
+            title=page.title,
+            item=None if page.item is None else page.item + 1,
+            answers=[_answered(question, step) for question in page.questions if _was_asked(question, step)],
+        )
+        for page, step in zip(pages, steps, strict=False)
+    ]
+
+
+def _was_asked(question: Question, step: Step) -> bool:
+    return question.shown_if is None or question.shown_if.holds(step.answers)
+
+
+def _answered(question: Question, step: Step) -> Answered:
+    timing: Mapping[str, Any] = step.timing.get(question.key) or {}
+    answer = step.answers.get(question.key)
+    seconds = timing.get("seconds")
+    return Answered(
+        label=question.label,
+        about=question.target,
+        answer=_in_words(question, answer),
+        is_text=isinstance(answer, str),
+        seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
+        pastes=int(timing.get("pastes") or 0),
+    )
+
+
+def _in_words(question: Question, answer: object) -> str:
+    if answer is None:
+        return ""
+    if isinstance(answer, list):
+        labels = {option.key: option.label for option in getattr(question, "options", ())}
+        named = [labels.get(key, str(key)) for key in answer] or ["none of the options"]
+        return " > ".join(named) if question.kind == "ranking" else "; ".join(named)
+    for point in question.scale.points:
+        if point.value == answer:
+            return point.text
+    return f"{answer:g}" if isinstance(answer, float) else str(answer)

@@ -1,0 +1,137 @@
+"""Who gets paid: completion codes, amounts, and marking them as paid, for members who can change the study."""
+
+from __future__ import annotations
+
+import io
+from decimal import Decimal, InvalidOperation
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.access import studies_of
+from annotation.audit import record
+from annotation.models import Membership, Study
+from annotation.recruiting.pay_states import PAY_STATES
+from annotation.review import payments_due as queries
+from annotation.review.paying import Expected, mark_paid
+from annotation.review.payment_file import payments_csv
+from annotation.review.receipts import write_receipts
+from annotation.shell.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
+from common.problems import Refused
+from common.words import counted, money
+
+FILTERS = {"": "All", **{state: PAY_STATES[state] for state in queries.STATES}}
+
+
+@require_safe
+@member(read="editor")
+def payments(request: SignedIn, study: Study) -> HttpResponse:
+    state, code = _narrowed(request)
+    number = request.GET.get("page", "1")
+    page, rows = queries.payment_page(
+        study, state=state, code=code, number=int(number) if number.isdecimal() and len(number) < 10 else 1
+    )
+    context = {
+        "page": page,
+        "rows": rows,
+        "totals": queries.totals(study),
+        "pays": study.hits.filter(reward__gt=0).exists(),
+        "choices": FILTERS,
+        "chosen": state,
+        "code": code,
+        "elsewhere": [] if rows or not code else queries.studies_with_code(_payable(request), code),
+        "arms": study.arms.count() > 1,
+        "filters": query_without_page(request),
+    }
+    return study_page(request, study, "review/payments.html", context, section="payments")
+
+
+def _narrowed(request: SignedIn) -> tuple[str, str]:
+    state = request.GET.get("show", "")
+    code = request.GET.get("code", "").replace("\x00", "").strip()[:40]
+    return (state if state in queries.STATES else ""), code
+
+
+def _payable(request: SignedIn) -> QuerySet[Study]:
+    """The studies whose payments this user can see."""
+    studies = studies_of(request.user)
+    if request.user.is_superuser:
+        return studies
+    return studies.filter(memberships__user=request.user, memberships__role__in=["owner", "editor"])
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@member(read="editor")
+def pay(request: SignedIn, study: Study) -> HttpResponse:
+    """Shows what would be marked as paid. A POST marks it, if nothing has changed since."""
+    sent_values = request.POST if request.method == "POST" else request.GET
+    pseudonym = sent_values.get("worker", "").replace("\x00", "")[:40]
+    with_excluded = bool(pseudonym) and sent_values.get("excluded") == "1"
+    if request.method == "POST":
+        try:
+            paid = mark_paid(
+                study=study,
+                actor=request.user.get_username(),
+                pseudonym=pseudonym,
+                with_excluded=with_excluded,
+                expected=_expected(request),
+            )
+        except Refused as refused:
+            say_refused(request, refused)
+            query = {"worker": pseudonym, "excluded": "1"} if with_excluded else {"worker": pseudonym}
+            return redirect(f"{reverse('console_pay', args=[study.slug])}?{urlencode(query if pseudonym else {})}")
+        whom = pseudonym or counted(paid.workers, "worker")
+        what = f"{counted(paid.hits, 'hit')} of {whom} marked as paid: {money(paid.total)}."
+        messages.success(request, what)
+        return redirect("console_payments", study.slug)
+    owed = queries.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
+    row = queries.payment_rows(study, list(queries.payments(study).filter(pseudonym=pseudonym))) if pseudonym else []
+    if pseudonym and not row:
+        raise Http404("No such worker.")
+    context = {"owed": owed, "row": row[0] if row else None, "with_excluded": with_excluded}
+    return study_page(request, study, "review/pay.html", context, section="payments")
+
+
+def _expected(request: SignedIn) -> Expected:
+    """The figures in the form. If they are missing, values that can never match."""
+    try:
+        return Expected(int(request.POST.get("hits", "-1")[:12]), Decimal(request.POST.get("total", "")[:20]))
+    except (ValueError, InvalidOperation):
+        return Expected(-1, Decimal(0))
+
+
+@require_safe
+@member(read="editor")
+def payments_file(request: SignedIn, study: Study) -> HttpResponseBase:
+    """The list as CSV. For owners, ``?worker_ids=1`` adds the workers' ids on their platform."""
+    state, code = _narrowed(request)
+    with_worker_ids = request.GET.get("worker_ids") == "1"
+    if with_worker_ids:
+        if role_in(study, request.user) != Membership.Role.OWNER:
+            raise Http404("No such page.")
+        record(study=study, actor=request.user.get_username(), action="export worker ids", kind="payments")
+    headers = {
+        "Content-Disposition": f'attachment; filename="{study.slug}-payments.csv"',
+        "Cache-Control": "private, no-store",
+    }
+    pieces = payments_csv(study, state=state, code=code, with_worker_ids=with_worker_ids)
+    return StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8", headers=headers)
+
+
+@require_safe
+@member(read="owner")
+def receipts_file(request: SignedIn, study: Study) -> HttpResponse:
+    """One file per worker, month and year, in a zip with an index. It contains workers' ids, so it leaves a trace."""
+    record(study=study, actor=request.user.get_username(), action="export worker ids", kind="receipts")
+    file = io.BytesIO()
+    write_receipts([study], file)
+    headers = {
+        "Content-Disposition": f'attachment; filename="{study.slug}-receipts.zip"',
+        "Cache-Control": "private, no-store",
+    }
+    return HttpResponse(file.getvalue(), content_type="application/zip", headers=headers)

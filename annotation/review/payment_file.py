@@ -1,0 +1,54 @@
+"""Payments as a CSV file: one row per worker, with the completion code that they saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from annotation.models import Study
+from annotation.record_writers import Record, Sheet, csv_bytes, utc
+from annotation.review.payments_due import PaymentRow, payment_rows, payments
+
+COLUMNS = (
+    "completion_code",
+    "worker",
+    "arm",
+    "state",
+    "hits_done",
+    "hits_to_pay",
+    "usd_to_pay",
+    "hits_paid",
+    "usd_paid",
+    "usd_bonuses_and_compensations",
+    "hits_excluded",
+    "hits_unconfirmed",
+    "hits_partly_paid",
+    "last_paid_at",
+)
+#: The worker's id on the platform that they came from, and the name on their personal link.
+WORKER_COLUMNS = ("platform", "worker_id", "name")
+TEXTS = ("arm", *WORKER_COLUMNS)
+BATCH = 2_000
+
+
+def payments_csv(study: Study, *, state: str = "", code: str = "", with_worker_ids: bool = False) -> Iterator[bytes]:
+    """The rows from `review.payments_due.payments`, in pieces."""
+    columns = [*COLUMNS, *(WORKER_COLUMNS if with_worker_ids else ())]
+    texts = [columns.index(name) for name in TEXTS if name in columns]
+    sheet = Sheet(columns, texts, _batches(study, state, code, with_worker_ids))
+    return (data for data, _ in csv_bytes(sheet))
+
+
+def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iterator[list[Record]]:
+    participants = payments(study, state=state, code=code)
+    last = ""
+    while page := list(participants.filter(pseudonym__gt=last)[:BATCH]):
+        yield [_record(row, with_worker_ids) for row in payment_rows(study, page)]
+        last = page[-1].pseudonym
+
+
+def _record(row: PaymentRow, with_worker_ids: bool) -> Record:
+    record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due, f"{row.due:.3f}"]
+    record += [row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded, row.hits_unconfirmed]
+    record += [row.hits_partly]
+    record += [utc(row.last_paid_at) if row.last_paid_at else ""]
+    return [*record, row.platform, row.platform_id, row.name] if with_worker_ids else record

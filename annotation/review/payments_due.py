@@ -1,0 +1,299 @@
+"""What a study owes to its workers: one row per worker, found by their completion code.
+
+Simulated workers are never paid and never listed. Nothing is owed for a submission that a person excluded, unless
+somebody decides to pay it anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
+from annotation.recruiting.pay_states import in_state, paying, rewards
+from annotation.work.hourly_pay import exact_sum
+from annotation.work.part_pay import unpaid_parts
+
+PER_PAGE = 50
+#: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
+STATES = ("to_pay", "to_approve", "waiting", "paid", "partly_paid", "rejected", "excluded", "unconfirmed", "no_reward")
+#: How many hits of each are counted in a row.
+_COUNTED = {
+    "due": "to_pay",
+    "open": "to_approve",
+    "later": "waiting",
+    "partly": "partly_paid",
+    "excluded": "excluded",
+    "rejected": "rejected",
+}
+NOTHING = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentRow:
+    """One worker: what they did, what the study owes them and what they were paid, in USD.
+
+    ``hits_due`` are paid by hand and include stopped hits; ``hits_open`` wait for an approval on the platform, which
+    pays them; ``hits_later`` are due when the time for a decision has passed. ``paid`` includes bonuses, compensations
+    and part pay, but nothing for ``hits_partly``: what the platform paid for those is not known here.
+    """
+
+    pseudonym: str
+    code: str
+    arm: str
+    hits_done: int
+    hits_due: int
+    due: Decimal
+    hits_paid: int
+    paid: Decimal
+    hits_excluded: int
+    excluded_usd: Decimal
+    last_paid_at: datetime | None
+    platform: str
+    platform_id: str
+    name: str = ""
+    hits_open: int = 0
+    open: Decimal = NOTHING
+    hits_later: int = 0
+    hits_rejected: int = 0
+    hits_unconfirmed: int = 0
+    hits_partly: int = 0
+    extra: Decimal = NOTHING
+
+    @property
+    def state(self) -> str:
+        counts = {
+            "to_pay": self.hits_due,
+            "to_approve": self.hits_open,
+            "waiting": self.hits_later,
+            "paid": self.hits_paid,
+            "partly_paid": self.hits_partly,
+            "rejected": self.hits_rejected,
+            "excluded": self.hits_excluded,
+            "unconfirmed": self.hits_unconfirmed,
+        }
+        return next((state for state, count in counts.items() if count), "no_reward")
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What would be paid now: submissions with their rewards, and the number of workers who did them.
+
+    ``parts``: what is owed for stopped hits, by the number of the `PartPayment`.
+    """
+
+    rewards: dict[int, Decimal]
+    workers: int
+    parts: dict[int, Decimal] = field(default_factory=dict)
+
+    @property
+    def hits(self) -> int:
+        return len(self.rewards) + len(self.parts)
+
+    @property
+    def total(self) -> Decimal:
+        return sum([*self.rewards.values(), *self.parts.values()], NOTHING)
+
+
+def as_code(typed: str) -> str:
+    """A completion code in its stored form: capital letters and digits, without spaces and hyphens."""
+    return "".join(letter for letter in typed.upper() if letter.isalnum())[:20]
+
+
+def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Participant]:
+    """Workers who submitted something or stopped for part pay, by pseudonym, with the sums of `PaymentRow`.
+
+    ``state`` is one of STATES. With ``code``, those with this completion code.
+    """
+    reward = "submissions__assignment__hit__reward"
+    of = {name: Q(submissions__in=in_state(study, pay)) for name, pay in _COUNTED.items()}
+    paid = paid_to(study)
+    owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
+    stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
+    compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
+    worked = Q(Exists(Submission.objects.filter(participant=OuterRef("pk")))) | Q(Exists(stopped)) | Q(Exists(paid))
+    participants = (
+        Participant.objects.filter(worked, study=study, synthetic=False)
+        .select_related("arm", "worker")
+        .defer("arm__shown_config", "arm__shown_texts")
+        .annotate(
+            hits_done=Count("submissions"),
+            parts_due=Coalesce(Subquery(owed.annotate(n=Count("pk")).values("n")), 0),
+            hits_due=Count("submissions", filter=of["due"]) + F("parts_due"),
+            due=Sum(reward, filter=of["due"]),
+            parts_usd=Subquery(owed.annotate(usd=Sum("amount")).values("usd")),
+            parts_paid=Subquery(had.annotate(usd=Sum("amount")).values("usd")),
+            hits_open=Count("submissions", filter=of["open"]),
+            open=Sum(reward, filter=of["open"]),
+            hits_later=Count("submissions", filter=of["later"]),
+            hits_rejected=Count("submissions", filter=of["rejected"]),
+            hits_partly=Count("submissions", filter=of["partly"]),
+            hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed"))),
+            hits_excluded=Count("submissions", filter=of["excluded"]),
+            excluded_usd=Sum(reward, filter=of["excluded"]),
+            paid_apart=Coalesce(Subquery(_summed(paid.filter(compensated, submission=None), Count("pk"))), 0),
+            hits_paid=Count("submissions", filter=Q(submissions__in=rewards(study).values("submission")))
+            + F("paid_apart"),
+            paid=Subquery(_summed(paid, Sum("amount"))),
+            extra=Subquery(_summed(paid.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
+            last_paid_at=Subquery(_summed(paid, Max("created_at"))),
+        )
+        .order_by("pseudonym")
+    )
+    if code:
+        participants = participants.filter(completion_code=as_code(code))
+    return participants.filter(**_narrowed(state)) if state in STATES else participants
+
+
+def paid_to(study: Study) -> QuerySet[Payment]:
+    """All that the study paid the participant of the outer query, also for work of which nothing arrived here.
+
+    Without the part pay that was marked as paid here, which `payments` adds from the parts.
+    """
+    apart = Q(submission=None, part=None, platform=OuterRef("worker__platform"))
+    apart &= Q(worker_id=OuterRef("worker__platform_id")) & ~Q(worker_id="")
+    return Payment.objects.filter(Q(submission__participant=OuterRef("pk")) | apart, study=study)
+
+
+def _summed(paid: QuerySet[Payment], total: Any) -> QuerySet[Payment, Any]:
+    """One total over the rows, as a subquery."""
+    return paid.order_by().values("study").annotate(total=total).values("total")
+
+
+def _parts_of(parts: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:
+    """The part payments of each participant, as a subquery to count or sum."""
+    of_participant = parts.filter(assignment__participant=OuterRef("pk"))
+    return of_participant.order_by().values("assignment__participant")
+
+
+_ORDER = {
+    "to_pay": "hits_due",
+    "to_approve": "hits_open",
+    "waiting": "hits_later",
+    "paid": "hits_paid",
+    "partly_paid": "hits_partly",
+    "rejected": "hits_rejected",
+    "excluded": "hits_excluded",
+    "unconfirmed": "hits_unconfirmed",
+}
+
+
+def _narrowed(state: str) -> dict[str, int]:
+    """A filter for rows with this ``state``: they have hits in it, and none in the states that come before it."""
+    before = list(_ORDER.values())
+    if state not in _ORDER:
+        return dict.fromkeys(before, 0)
+    return dict.fromkeys(before[: before.index(_ORDER[state])], 0) | {f"{_ORDER[state]}__gt": 0}
+
+
+def payment_rows(study: Study, participants: Sequence[Participant]) -> list[PaymentRow]:
+    """Rows for participants from `payments`, with the name on their personal link if they have one."""
+    workers = [participant.worker_id for participant in participants]
+    names = dict(Invitation.objects.filter(study=study, worker__in=workers).values_list("worker_id", "name"))
+    return [_row(participant, names.get(participant.worker_id, "")) for participant in participants]
+
+
+def payment_page(
+    study: Study, *, state: str = "", code: str = "", number: int = 1
+) -> tuple[Page[Participant], list[PaymentRow]]:
+    """One page of the list; the nearest page if that number does not exist."""
+    page = Paginator(payments(study, state=state, code=code), PER_PAGE).get_page(number)
+    return page, payment_rows(study, list(page.object_list))
+
+
+def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
+    """What must be paid by hand to everybody, or to the worker with this pseudonym or code.
+
+    Leaves out what a platform pays when work is approved: that would be paid twice. ``with_excluded``: also what is
+    excluded, or still waits for a decision.
+    """
+    states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
+    submissions = Submission.objects.filter(pk__in=in_state(study, *states))
+    if with_excluded:
+        submissions = submissions.exclude(assignment__posting__platform__in=paying())
+    if pseudonym:
+        submissions = submissions.filter(participant__pseudonym=pseudonym)
+    if code:
+        submissions = submissions.filter(participant__completion_code=as_code(code))
+    rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
+    parts = _owed_parts(study, pseudonym, code)
+    people = {participant for _, participant, _ in rows} | {participant for _, participant, _ in parts}
+    return Due({pk: reward for pk, _, reward in rows}, len(people), {pk: amount for pk, _, amount in parts})
+
+
+def _owed_parts(study: Study, pseudonym: str, code: str) -> list[tuple[int, int, Decimal]]:
+    """Number, participant and amount of each part payment that is owed."""
+    parts = unpaid_parts(study)
+    if pseudonym:
+        parts = parts.filter(assignment__participant__pseudonym=pseudonym)
+    if code:
+        parts = parts.filter(assignment__participant__completion_code=as_code(code))
+    return list(parts.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
+
+
+def to_approve_total(study: Study) -> Due:
+    """What the platform pays if everything that waits for a decision there is approved."""
+    submissions = Submission.objects.filter(pk__in=in_state(study, "to_approve"))
+    rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
+    return Due({pk: reward for pk, _, reward in rows}, len({participant for _, participant, _ in rows}))
+
+
+def totals(study: Study) -> dict[str, Any]:
+    """What is owed and paid in the whole study, and how many simulated workers the list leaves out."""
+    reward = Q(kind=Payment.Kind.REWARD)
+    paid = study.payments.aggregate(
+        hits=Count("pk", filter=reward), usd=Sum("amount"), extra=Sum("amount", filter=~reward)
+    )
+    simulated = Submission.objects.filter(study=study, participant__synthetic=True).values("participant").distinct()
+    return {
+        "due": due(study),
+        "open": to_approve_total(study),
+        "paid_hits": paid["hits"],
+        "paid": exact_sum(paid["usd"]),
+        "extra": exact_sum(paid["extra"]),
+        "unmatched": study.payments.filter(submission=None, part=None).count(),
+        "simulated": simulated.count(),
+    }
+
+
+def studies_with_code(studies: QuerySet[Study], code: str) -> list[Study]:
+    """Those of ``studies`` in which somebody has this completion code."""
+    plain_code = as_code(code)
+    return (
+        list(studies.filter(participants__completion_code=plain_code).distinct().order_by("pk")[:5])
+        if plain_code
+        else []
+    )
+
+
+def _row(participant: Any, name: str) -> PaymentRow:
+    return PaymentRow(
+        pseudonym=participant.pseudonym,
+        code=participant.completion_code,
+        arm=participant.arm.name,
+        hits_done=participant.hits_done,
+        hits_due=participant.hits_due,
+        due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
+        hits_paid=participant.hits_paid,
+        paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
+        hits_excluded=participant.hits_excluded,
+        excluded_usd=exact_sum(participant.excluded_usd),
+        last_paid_at=participant.last_paid_at,
+        platform=participant.worker.platform,
+        platform_id=participant.worker.platform_id,
+        name=name,
+        hits_open=participant.hits_open,
+        open=exact_sum(participant.open),
+        hits_later=participant.hits_later,
+        hits_rejected=participant.hits_rejected,
+        hits_unconfirmed=participant.hits_unconfirmed,
+        hits_partly=participant.hits_partly,
+        extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
+    )

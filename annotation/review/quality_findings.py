@@ -1,0 +1,89 @@
+"""What quality control has found in a study: flags by rule, and what its exclusion rules leave out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from analysis.quality_control.exclusion import Exclusion
+from analysis.quality_control.rules import RULES, Rule, Settings
+from annotation.models import Flag, QualityCheck, Study, Submission
+from annotation.work.left_out import excluded_by_rule, excluded_submissions
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """One rule: its threshold in words (empty: off), and how many submissions it flagged, of people and of simulated
+    workers."""
+
+    name: str
+    label: str
+    threshold: str
+    people: int
+    simulated: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusionRow:
+    """One exclusion rule in words, and how many submissions it leaves out."""
+
+    words: str
+    submissions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What the last check found. ``before``: submissions that no person excluded; ``after``: how many of those no rule
+    excludes either."""
+
+    rules: list[RuleRow]
+    exclusions: list[ExclusionRow]
+    submissions: int
+    before: int
+    after: int
+    last: QualityCheck | None
+
+    @property
+    def unchecked(self) -> int:
+        """Submissions that arrived after the last check."""
+        return self.submissions - (self.last.submissions if self.last else 0)
+
+
+def _threshold(rule: Rule, settings: Settings) -> str:
+    limit = settings.at(rule.name)
+    return "" if limit is None else rule.in_words(limit)
+
+
+def quality_of(study: Study) -> Quality:
+    """The figures of one study. Four queries, and those of its exclusion rules."""
+    settings, rules = Settings.of(study.quality_control), Exclusion.of(study.exclusion)
+    flagged: Counter[tuple[str, bool]] = Counter()
+    rows = Flag.objects.filter(submission__study=study).values_list("reason", "submission__participant__synthetic")
+    for reason, synthetic, n in rows.annotate(n=Count("submission", distinct=True)).order_by():
+        flagged[reason, synthetic] += n
+    why = excluded_by_rule(study)
+    by_person = set(excluded_submissions(study))
+    total = Submission.objects.filter(study=study).count()
+    left_by_rule = {pk: rule_keys for pk, rule_keys in why.items() if pk not in by_person}
+    return Quality(
+        rules=[
+            RuleRow(
+                rule.name,
+                rule.label,
+                _threshold(rule, settings),
+                flagged[rule.name, False],
+                flagged[rule.name, True],
+            )
+            for rule in RULES
+        ],
+        exclusions=[
+            ExclusionRow(words, sum(key in rule_keys for rule_keys in left_by_rule.values()))
+            for key, words in rules.in_words()
+        ],
+        submissions=total,
+        before=total - len(by_person),
+        after=total - len(by_person) - len(left_by_rule),
+        last=QualityCheck.objects.filter(study=study).first(),
+    )

@@ -1,0 +1,195 @@
+"""Submissions as lists show them: one page at a time, with a fixed number of queries per page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+
+from annotation.many_ids import among
+from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
+from annotation.recruiting.pay_states import with_pay_state
+from annotation.work.left_out import excluded_by_rule, excluded_submissions, left_out_submissions
+
+PER_PAGE = 40
+SHOWN_TEXT = 80
+
+#: What a list can be filtered by.
+SHOWS = ("all", "flagged", "excluded", "rules", "extra", "included", "comments", "synthetic", "people")
+
+
+_SHOWN_BY = {
+    "extra": Q(assignment__extra=True),
+    "comments": ~Q(feedback=""),
+    "synthetic": Q(participant__synthetic=True),
+    "people": Q(participant__synthetic=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One rating in brief: the question's topic, the item (empty if it is about none), the part, the answer."""
+
+    topic: str
+    item: str
+    target: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRow:
+    """One submission as a line of a list."""
+
+    pk: int
+    pseudonym: str
+    synthetic: bool
+    profile: str
+    arm: str
+    released: bool
+    extra: bool
+    received_at: datetime
+    seconds: float
+    flags: list[Flag]
+    review: Review | None
+    answers: list[Answered]
+    pay: str = ""
+
+    @property
+    def excluded(self) -> bool:
+        return self.review is not None and self.review.decision == Review.Decision.EXCLUDE
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which submissions. ``show`` is one of SHOWS, ``arm`` an arm's name (None: all), ``pay`` a key of PAY_STATES,
+    ``reason`` a flag's reason, ``faster`` a number of seconds. Empty values do not filter.
+    """
+
+    show: str = "all"
+    pseudonym: str = ""
+    arm: str | None = None
+    pay: str = ""
+    reason: str = ""
+    faster: float | None = None
+
+    @property
+    def narrows(self) -> bool:
+        return self != Filter()
+
+
+def chosen(study: Study, chosen_filter: Filter) -> QuerySet[Submission]:
+    """The submissions that the filter selects, newest first, each with its ``pay``."""
+    matching = with_pay_state(study)
+    if chosen_filter.arm is not None:
+        matching = matching.filter(participant__arm__name=chosen_filter.arm)
+    if chosen_filter.pseudonym:
+        matching = matching.filter(participant__pseudonym=chosen_filter.pseudonym)
+    if chosen_filter.pay:
+        matching = matching.filter(pay=chosen_filter.pay)
+    if chosen_filter.faster is not None:
+        matching = matching.filter(seconds__lt=chosen_filter.faster)
+    if chosen_filter.reason:
+        matching = matching.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"), reason=chosen_filter.reason)))
+    if chosen_filter.show == "flagged":
+        matching = matching.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
+    elif chosen_filter.show == "excluded":
+        matching = matching.filter(pk__in=excluded_submissions(study))
+    elif chosen_filter.show == "rules":
+        matching = matching.filter(pk__in=among(excluded_by_rule(study)))
+    elif chosen_filter.show == "included":
+        matching = matching.exclude(pk__in=left_out_submissions(study))
+    elif chosen_filter.show in _SHOWN_BY:
+        matching = matching.filter(_SHOWN_BY[chosen_filter.show])
+    return matching.order_by("-received_at", "-pk")
+
+
+def submissions(study: Study, chosen_filter: Filter = Filter()) -> QuerySet[Submission]:
+    """Like ``chosen``, with participant, arm, flags and reviews (newest first) loaded."""
+    return (
+        chosen(study, chosen_filter)
+        .select_related("participant__arm", "assignment")
+        .defer("answers", "participant__arm__shown_config", "participant__arm__shown_texts")
+        .prefetch_related(
+            Prefetch("flags", Flag.objects.order_by("pk")),
+            Prefetch("reviews", Review.objects.select_related("user").order_by("-pk")),
+        )
+    )
+
+
+def flag_reasons(study: Study) -> list[str]:
+    """The reasons of the study's flags, for a filter."""
+    flags = Flag.objects.filter(submission__study=study).order_by("reason")
+    return list(flags.values_list("reason", flat=True).distinct())
+
+
+def submission_page(
+    study: Study,
+    chosen_filter: Filter = Filter(),
+    *,
+    number: int = 1,
+    per_page: int = PER_PAGE,
+) -> tuple[Page[Submission], list[SubmissionRow]]:
+    """One page with the answers in brief; the nearest page if that number does not exist."""
+    page = Paginator(submissions(study, chosen_filter), per_page).get_page(number)
+    return page, submission_rows(list(page.object_list))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The position of a submission among those chosen, newest first, with its neighbours and the number of all."""
+
+    total: int
+    before: int | None
+    after: int | None
+    number: int | None
+
+
+def place_among(listed: QuerySet[Submission], one: Submission) -> Place:
+    """The place of ``one`` in ``found``. If it is not there, ``number`` is None; the neighbours are those in time."""
+    same, when = Q(received_at=one.received_at), one.received_at
+    newer = listed.filter(Q(received_at__gt=when) | (same & Q(pk__gt=one.pk)))
+    older = listed.filter(Q(received_at__lt=when) | (same & Q(pk__lt=one.pk)))
+    n_newer = newer.count()
+    return Place(
+        total=listed.count(),
+        before=newer.order_by("received_at", "pk").values_list("pk", flat=True).first(),
+        after=older.order_by("-received_at", "-pk").values_list("pk", flat=True).first(),
+        number=n_newer + 1 if listed.filter(pk=one.pk).exists() else None,
+    )
+
+
+def submission_rows(listed: Sequence[Submission]) -> list[SubmissionRow]:
+    """Rows for submissions from ``submissions``. One query for all their ratings."""
+    answers: dict[int, list[Answered]] = {submission.pk: [] for submission in listed}
+    ratings = Rating.objects.filter(submission__in=answers).select_related("item").order_by("pk")
+    for rating in ratings.defer("item__payload"):
+        shown = f"{rating.value:g}" if rating.value is not None else _short(rating.text)
+        item = rating.item.external_id if rating.item else ""
+        answers[rating.submission_id].append(Answered(rating.question, item, rating.target, shown))
+    return [_row(submission, answers[submission.pk]) for submission in listed]
+
+
+def _row(submission: Submission, answers: list[Answered]) -> SubmissionRow:
+    return SubmissionRow(
+        pk=submission.pk,
+        pseudonym=submission.participant.pseudonym,
+        synthetic=submission.participant.synthetic,
+        profile=submission.participant.profile,
+        arm=submission.participant.arm.name,
+        released=submission.assignment.state == Assignment.State.RELEASED,
+        extra=submission.assignment.extra,
+        received_at=submission.received_at,
+        seconds=submission.seconds,
+        flags=list(submission.flags.all()),
+        review=next(iter(submission.reviews.all()), None),
+        answers=answers,
+        pay=getattr(submission, "pay", ""),
+    )
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_TEXT else f"{line[: SHOWN_TEXT - 1]}…"

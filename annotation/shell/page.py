@@ -1,0 +1,167 @@
+"""What all pages of the console share: who can see them, and how they are rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.contrib.auth.views import redirect_to_login
+from django.core.paginator import Page, Paginator
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from accounts.roles import is_researcher
+from annotation.access import study_for
+from annotation.models import Membership, Study
+from annotation.task_types.registry import UnknownTaskType, get_type
+from annotation.work.member_work import works_blind
+from common.problems import Refused
+
+P = ParamSpec("P")
+M = TypeVar("M", bound=Model)
+SAFE_METHODS = ("GET", "HEAD")
+PER_PAGE = 50
+
+
+class SignedIn(HttpRequest):
+    """A researcher's request. ``signed_in`` lets nobody else through."""
+
+    user: User
+
+
+def signed_in(
+    view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+    """For researchers. Visitors sign in first and come back here. An account that is not a researcher's gets a 403."""
+
+    @never_cache
+    @wraps(view)
+    def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if is_researcher(request.user):
+            return view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
+        if request.user.is_authenticated:
+            return render(request, "console/not_researcher.html", status=403)
+        login = reverse("console_login")
+        if "HX-Request" in request.headers:
+            return HttpResponse(status=204, headers={"HX-Redirect": login})
+        back = request.get_full_path() if request.method in SAFE_METHODS else reverse("console_studies")
+        return redirect_to_login(back, login)
+
+    return wrapped
+
+
+def superuser(
+    view: Callable[Concatenate[SignedIn, P], HttpResponseBase],
+) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
+    """For administrators. All other researchers get a 404."""
+
+    @signed_in
+    @wraps(view)
+    def wrapped(request: SignedIn, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        if not request.user.is_superuser:
+            raise Http404
+        return view(request, *args, **kwargs)
+
+    return wrapped
+
+
+def member(
+    *, read: str = "viewer", write: str = "editor", answers: bool = False
+) -> Callable[
+    [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
+    Callable[..., HttpResponseBase],
+]:
+    """Turns the slug in an address into the study, for members with a sufficient role. Other researchers get a 404.
+
+    A page that needs the study's task type shows a message if the type is no longer installed. ``answers``: the page
+    shows what people answered, so coders see it only when they are done.
+    """
+
+    def decorate(
+        view: Callable[Concatenate[SignedIn, Study, P], HttpResponseBase],
+    ) -> Callable[..., HttpResponseBase]:
+        @signed_in
+        @wraps(view)
+        def wrapped(request: SignedIn, /, slug: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+            study = study_for(request.user, slug, read if request.method in SAFE_METHODS else write)
+            try:
+                if answers and works_blind(study, request.user):
+                    return blind_page(request, study)
+                return view(request, study, *args, **kwargs)
+            except UnknownTaskType:
+                return study_page(request, study, "console/no_type.html", {}, section="", status=409)
+
+        return wrapped
+
+    return decorate
+
+
+def blind_page(request: SignedIn, study: Study) -> HttpResponse:
+    """Instead of a page with others' answers, for a member who has not coded everything yet."""
+    return study_page(request, study, "console/blind.html", {}, section="", status=403)
+
+
+def role_in(study: Study, user: User) -> str:
+    """The user's role; a superuser counts as an owner everywhere."""
+    if user.is_superuser:
+        return Membership.Role.OWNER
+    role = getattr(study, "my_role", "")  # from `study_for`, which looked the study up for this user
+    return role or Membership.objects.values_list("role", flat=True).get(study=study, user=user)
+
+
+def task_title(name: str) -> str:
+    """The type's title, or its name if it is no longer installed."""
+    try:
+        return get_type(name).title
+    except UnknownTaskType:
+        return name
+
+
+def for_members(name: str) -> bool:
+    """Whether members of the study do its work, by the type called ``name``."""
+    try:
+        return get_type(name).for_members
+    except UnknownTaskType:
+        return False
+
+
+def study_page(
+    request: SignedIn, study: Study, template: str, context: dict[str, Any], *, section: str, status: int = 200
+) -> HttpResponse:
+    """A page of one study: the heading, the study's menu with ``section`` marked, and what the user may do."""
+    role = role_in(study, request.user)
+    shared = {
+        "study": study,
+        "task_title": task_title(study.task_type),
+        "role": role,
+        "can_edit": role in (Membership.Role.OWNER, Membership.Role.EDITOR),
+        "is_owner": role == Membership.Role.OWNER,
+        "is_draft": study.status == Study.Status.DRAFT,
+        "section": section,
+        "for_members": for_members(study.task_type),
+    }
+    return render(request, template, shared | context, status=status)
+
+
+def page_of(rows: QuerySet[M, Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[M]:
+    """The page that ``?page=`` asks for, or the nearest one if there is no such page."""
+    return Paginator(rows, per_page).get_page(request.GET.get("page"))
+
+
+def query_without_page(request: HttpRequest) -> str:
+    """The filters in the address, to go before ``page=`` in the links between pages."""
+    query = request.GET.copy()
+    query.pop("page", None)
+    return query.urlencode()
+
+
+def say_refused(request: HttpRequest, refused: Refused) -> None:
+    """Shows the service's reasons as messages on the next page."""
+    for problem in refused.problems:
+        messages.error(request, f"{problem.what} {problem.fix}".strip())

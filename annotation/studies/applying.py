@@ -1,0 +1,288 @@
+"""Makes a study match its file: compares the file with what is stored, then makes all changes or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from annotation.access import studies_of
+from annotation.models import Item, ItemFeed, Membership, Study
+from annotation.studies import storing
+from annotation.studies.checking import check_study
+from annotation.studies.images import Images
+from annotation.studies.importing_items import ItemsRead, also_in_rows, read_items, store_items
+from annotation.studies.item_sources import check_run, samples_table
+from annotation.studies.link_identity import identity_warnings
+from annotation.studies.members import add_member
+from annotation.studies.outputs import check_source, read_outputs, set_follow, store_feed
+from annotation.studies.spec import StudySpec, default_values, spec_of
+from annotation.studies.storing import Frozen
+from annotation.studies.study_files import FileRefused, FromRun, FromStudy, StudyFile
+from annotation.table_files import Table, TableProblems, read_table
+from annotation.task_types.registry import get_type
+from common.problems import Problem, unknown
+from generation.models import GenerationRun
+
+ACTOR = "manage.py study apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that the file changes. ``old`` is None if the field is new."""
+
+    field: str
+    old: Any
+    new: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What applying a file did, or would do. ``warnings``: what to know about the study as the file describes it."""
+
+    study: Study | None
+    created: bool
+    differences: list[Difference]
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Feed:
+    """Another study whose outputs become items. It exists, and the owner may use it."""
+
+    source: Study
+    arms: tuple[str, ...]
+    kind: str
+    follow: bool
+
+    def terms(self) -> dict[str, Any]:
+        return {
+            "items.from_study": self.source.slug,
+            "items.arms": list(self.arms),
+            "items.kind": self.kind,
+            "items.follow": self.follow,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A file that can be applied: cleaned values, and its items if it names any.
+
+    ``read`` is None if the study follows another and is no longer a draft: then items arrive automatically.
+    """
+
+    spec: StudySpec
+    names_items: bool
+    read: ItemsRead | None = None
+    feed: _Feed | None = None
+
+
+def apply(
+    file: StudyFile,
+    *,
+    owner: User | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Applied:
+    """Create the study or change it to match the file: completely or not at all.
+
+    With ``dry_run``, everything is tried and then undone. Raises FileRefused, Frozen, or TableProblems for the items'
+    file.
+    """
+    study = Study.objects.filter(slug=file.slug).first()
+    described = _check(file, study, owner)
+    differences = _differences(study, described, owner)
+    if not differences:
+        return Applied(study, False, [], identity_warnings(study) if study else ())
+    if described.read is not None and not dry_run:
+        described.read.images.write_files()
+    with transaction.atomic():
+        stored = _write(study, described, differences, owner, progress)
+        if dry_run:
+            transaction.set_rollback(True)
+    return Applied(study if dry_run else stored, study is None, differences, identity_warnings(stored))
+
+
+# --- what the file contains ---
+
+
+def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Described:
+    """Check values, settings, texts, arms and items. Raises FileRefused or TableProblems."""
+    spec = replace(file.spec, values=default_values(file.spec.task_type) | dict(file.spec.values))
+    checked, problems = check_study(spec, instance=Study.objects.get(pk=study.pk) if study else Study())
+    feed = None
+    if isinstance(file.items, FromStudy):
+        feed, wrong = _find_feed(file, file.items, study, owner)
+        problems += wrong
+    if problems:
+        raise FileRefused(problems, file.lines)
+    if feed is not None and study is not None and study.status != Study.Status.DRAFT:
+        return _Described(checked, names_items=True, feed=feed)
+    read = _read(file, checked, feed, study)
+    return _Described(checked, file.items is not None, read, feed)
+
+
+def _find_feed(
+    file: StudyFile, named: FromStudy, study: Study | None, owner: User | None
+) -> tuple[_Feed | None, list[Problem]]:
+    source, problems = check_source(
+        task=get_type(file.spec.task_type),
+        slug=file.slug,
+        source_slug=named.study,
+        arms=named.arms,
+        visible=_visible(study, owner),
+        kind=named.kind,
+    )
+    return (_Feed(source, named.arms, named.kind, named.follow) if source else None), problems
+
+
+def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
+    """The studies that the owners of this one may see; all studies if it has no owner, only the command line."""
+    owners = [owner] if owner else []
+    if study is not None:
+        owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
+    if not owners:
+        return Study.objects.all()
+    seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
+    return Study.objects.filter(pk__in=seen)
+
+
+def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
+    task = get_type(file.spec.task_type)
+    if feed is not None:
+        return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms, kind=feed.kind)
+    if isinstance(file.items, Path):
+        images = Images(study, file.items.parent)
+        try:
+            table = _file_table(file, file.items)
+        except TableProblems as refused:
+            raise also_in_rows(refused, file.spec.task_type, checked.config, images) from None
+        return read_items(file.spec.task_type, checked.config, table, images)
+    if isinstance(file.items, FromRun):
+        return read_items(file.spec.task_type, checked.config, _run_table(file, file.items))
+    return None
+
+
+def _file_table(file: StudyFile, items: Path) -> Table:
+    try:
+        with items.open("rb") as opened:
+            return read_table(opened, name=items.name, limit=None)
+    except OSError as error:
+        what = f"{items} cannot be read: {error.strerror}."
+        raise FileRefused([Problem("items", what, "Check the path.")], file.lines) from None
+
+
+def _run_table(file: StudyFile, named: FromRun) -> Table:
+    task = get_type(file.spec.task_type)
+    run = GenerationRun.objects.filter(name=named.run).first()
+    if run is None:
+        names = GenerationRun.objects.order_by("name").values_list("name", flat=True)
+        raise FileRefused([unknown("items.from_run", named.run, names)], file.lines)
+    options, problems = check_run(task=task, run=run, options=named.options)
+    if problems:
+        raise FileRefused(problems, file.lines)
+    added = _file_table(file, named.file) if named.file else None
+    return samples_table(task=task, run=run, options=options, added=added)[0]
+
+
+# --- what differs ---
+
+
+def _differences(study: Study | None, described: _Described, owner: User | None) -> list[Difference]:
+    new = described.spec.terms()
+    old: dict[str, Any] = {}
+    if study is not None:
+        old = spec_of(study).terms()
+    if described.names_items:
+        old |= _feed_terms(study)
+        new |= described.feed.terms() if described.feed else {}
+    differences = [
+        Difference(name, old.get(name), new.get(name))
+        for name in dict.fromkeys([*new, *old])
+        if study is None or old.get(name) != new.get(name)
+    ]
+    differences += _item_difference(study, described)
+    owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER)
+    if owner is not None and not owners.filter(user=owner).exists():
+        differences.append(Difference("owner", None, owner.get_username()))
+    return differences
+
+
+def _feed_terms(study: Study | None) -> dict[str, Any]:
+    feed = ItemFeed.objects.select_related("source").filter(study=study).first() if study else None
+    return _Feed(feed.source, tuple(feed.arms), feed.kind, feed.follow).terms() if feed else {}
+
+
+def _item_difference(study: Study | None, described: _Described) -> list[Difference]:
+    """How many items there were and will be, if they change. A different task type cannot use the existing ones."""
+    n_items = Item.objects.filter(study=study).count() if study else 0
+    if study is not None and study.task_type == described.spec.task_type:
+        if described.read is None or _same_items(study, described.read):
+            return []
+    elif not n_items and described.read is None:
+        return []
+    return [Difference("items", n_items if study else None, len(described.read.items) if described.read else 0)]
+
+
+def _same_items(study: Study, read: ItemsRead) -> bool:
+    """Whether importing again would change nothing: neither the items nor the settings recorded with them."""
+    items = Item.objects.filter(study=study).order_by("position")
+    if study.status == Study.Status.DRAFT and items.exists() and study.items_read_with != read.settings:
+        return False
+    return list(items.values_list("external_id", "payload")) == [
+        (item.external_id, item.payload) for item in read.items
+    ]
+
+
+# --- writing it ---
+
+
+def _write(
+    study: Study | None,
+    described: _Described,
+    differences: list[Difference],
+    owner: User | None,
+    progress: Callable[[int], None] | None,
+) -> Study:
+    spec = described.spec
+    if study is None:
+        stored = storing.create_study(spec=spec, owner=owner, actor=ACTOR)
+    else:
+        _refuse_frozen(study, differences)
+        stored = storing.change_study(study=study, actor=ACTOR, **spec.parts())
+        if owner is not None:
+            add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=ACTOR)
+    changed = {difference.field for difference in differences}
+    if described.feed is not None and stored.status != Study.Status.DRAFT:
+        set_follow(study=stored, follow=described.feed.follow, actor=ACTOR)
+    elif described.read is not None and any(name.partition(".")[0] == "items" for name in changed):
+        _write_items(stored, described.read, described.feed, progress)
+    return stored
+
+
+def _write_items(study: Study, read: ItemsRead, feed: _Feed | None, progress: Callable[[int], None] | None) -> None:
+    if feed is None:
+        store_items(study=study, read=read, actor=ACTOR, progress=progress)
+    else:
+        store_feed(
+            study=study,
+            read=read,
+            source=feed.source,
+            arms=feed.arms,
+            kind=feed.kind,
+            follow=feed.follow,
+            actor=ACTOR,
+        )
+
+
+def _refuse_frozen(study: Study, differences: list[Difference]) -> None:
+    """Raise Frozen with every change that the study no longer allows, items included. Names are as in the file."""
+    changes = {difference.field: (difference.old, difference.new) for difference in differences}
+    problems = storing.frozen_problems(study, changes)
+    if problems:
+        raise Frozen(problems)

@@ -1,0 +1,68 @@
+"""Duplicates a study as a draft: for a second round, or for the main study after a pilot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.audit import record
+from annotation.models import Item, ItemAuthor, ItemFeed, Study
+from annotation.studies.images import copy_media
+from annotation.studies.spec import spec_of
+from annotation.studies.storing import create_study
+
+BATCH = 1_000
+
+
+@transaction.atomic
+def duplicate_study(*, study: Study, slug: str, title: str, with_items: bool, actor: str, owner: User | None) -> Study:
+    """A draft with the settings, texts, arms and excluded studies of ``study``, and its items if ``with_items``.
+
+    Nothing that workers did is copied, and only ``owner`` becomes a member. Raises Invalid.
+    """
+    spec = spec_of(study)
+    spec = replace(spec, values=dict(spec.values) | {"slug": slug, "title": title})
+    draft = create_study(spec=spec, actor=actor, owner=owner)
+    draft.duplicated_from = study
+    draft.save(update_fields=["duplicated_from"])
+    count = _copy_items(study, draft) if with_items else 0
+    record(study=draft, actor=actor, action="duplicate", of=study.slug, items=count)
+    draft.refresh_from_db()
+    return draft
+
+
+def _copy_items(study: Study, draft: Study) -> int:
+    """Copy the items with their sources and authors, so that nobody judges their own text here either."""
+    feed = ItemFeed.objects.filter(study=study).first()
+    if feed:
+        ItemFeed.objects.create(study=draft, source=feed.source, arms=feed.arms, kind=feed.kind, follow=feed.follow)
+    copy_media(study=study, to=draft)
+    count = 0
+    items = Item.objects.filter(study=study).order_by("position")
+    while batch := list(items[count : count + BATCH]):
+        copies = Item.objects.bulk_create(
+            Item(
+                study=draft,
+                external_id=item.external_id,
+                payload=item.payload,
+                role=item.role,
+                source=item.source,
+                position=item.position,
+            )
+            for item in batch
+        )
+        _copy_authors(batch, copies)
+        count += len(batch)
+    draft.items_read_with = study.items_read_with
+    draft.has_authors = study.has_authors
+    draft.save(update_fields=["items_read_with", "has_authors"])
+    return count
+
+
+def _copy_authors(items: Sequence[Item], copies: Sequence[Item]) -> None:
+    copy_of = {item.pk: copy.pk for item, copy in zip(items, copies, strict=True)}
+    authors = ItemAuthor.objects.filter(item__in=copy_of).values_list("item_id", "worker_id")
+    ItemAuthor.objects.bulk_create(ItemAuthor(item_id=copy_of[item], worker_id=worker) for item, worker in authors)

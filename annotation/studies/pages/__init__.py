@@ -1,0 +1,1 @@
+"""The console's pages on which a study is set up."""

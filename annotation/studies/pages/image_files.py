@@ -1,0 +1,53 @@
+"""Serves the images of items. Their names are hashes of their content, so browsers may keep them for good."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.urls import path
+from django.views.decorators.http import require_safe
+
+from annotation.studies.image_files import file_of, is_key, read_copy
+
+YEAR = 365 * 24 * 3600
+CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
+
+
+@require_safe
+def media_file(request: HttpRequest, name: str, width: int | None = None) -> HttpResponse:
+    """An image, for everybody who knows its name: 256 bits that only pages with the image contain. Needs no cookie.
+
+    With ``width``, its smaller copy of this width; the image itself if that has to be made and cannot be made now.
+    """
+    if not is_key(name):
+        return _missing()
+    tag = f'"{name[:64]}"' if width is None else f'"{name[:64]}-{width}"'
+    is_stand_in = False
+    response: HttpResponse
+    if request.headers.get("If-None-Match") == tag:
+        response = HttpResponseNotModified()
+    else:
+        try:
+            copy = None if width is None else read_copy(name, width)
+            content = file_of(name).read_bytes() if copy is None else copy
+        except FileNotFoundError:
+            return _missing()
+        is_stand_in = width is not None and copy is None
+        response = HttpResponse(content, content_type=CONTENT_TYPES[name.rpartition(".")[2]])
+    if is_stand_in:
+        response.headers["Cache-Control"] = "no-store"
+    else:
+        response.headers["ETag"] = tag
+        response.headers["Cache-Control"] = f"public, max-age={YEAR}, immutable"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Content-Security-Policy"] = "default-src 'none'; frame-ancestors 'none'; sandbox"
+    return response
+
+
+def _missing() -> HttpResponse:
+    return HttpResponse("There is no such image.", status=404, content_type="text/plain; charset=utf-8")
+
+
+urlpatterns = [
+    path("media/<str:name>", media_file, name="media_file"),
+    path("media/<str:name>/<int:width>", media_file, name="media_copy"),
+]

@@ -1,0 +1,411 @@
+"""Studies as YAML files, read strictly. ``studies.applying`` makes a study match its file.
+
+A file describes the whole study: what it leaves out has its default value. ``docs/study-files.md`` describes every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import yaml
+from django import forms
+
+from annotation.platforms import all_platforms
+from annotation.studies.checking import arm_prefix, find_type
+from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
+from annotation.study_forms import ArmForm, StudyForm, accepts
+from annotation.task_types.base import TaskType
+from annotation.task_types.settings import ConfigForm, TableField
+from annotation.work.quality_rules import ExclusionForm, QualityForm
+from common.problems import Problem, Refused, unknown
+from common.yaml_text import BadYaml, read_mapping
+
+MAX_BYTES = 1024 * 1024
+REQUIRED = ("slug", "task_type", "title")
+PARTS = ("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items")
+KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
+FROM_STUDY = ("from_study", "arms", "kind", "follow")
+#: The key that names a file whose rows are added to a run's samples.
+WITH_FILE = "with_file"
+
+
+@dataclass(frozen=True, slots=True)
+class FromStudy:
+    """Items from the outputs of another study: from ``arms`` (empty: all), of ``kind`` (empty: the first that fits)
+    and, with ``follow``, from later outputs."""
+
+    study: str
+    arms: tuple[str, ...] = ()
+    kind: str = ""
+    follow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FromRun:
+    """Items from the samples of a generation run, with the options of the type's ``sample_form``.
+
+    ``file``: more items, which join those of the run.
+    """
+
+    run: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFile:
+    """The content of a file: types are checked, values are not. ``lines`` has the line of each key."""
+
+    path: Path
+    spec: StudySpec
+    items: Path | FromStudy | FromRun | None
+    lines: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def slug(self) -> str:
+        return str(self.spec.values["slug"])
+
+
+class FileRefused(Refused):
+    """A study file cannot be read, or contains something impossible. Lists every problem with its line."""
+
+    def __init__(self, problems: list[Problem], lines: Mapping[str, int] | None = None) -> None:
+        self.lines = lines or {}
+        super().__init__(problems)
+
+    def line(self, problem: Problem) -> int | None:
+        """The line that the problem is about, or else the line of the smallest part of the file that contains it."""
+        where = problem.where
+        while where and where not in self.lines:
+            where = where.rpartition(".")[0]
+        return self.lines.get(where)
+
+
+def read_study_file(path: Path) -> StudyFile:
+    """Read the file. Raises FileRefused, also for unknown keys and wrong types."""
+    document, lines = _parse(path)
+    problems = [unknown(name[:60], name, KEYS) for name in document if name not in KEYS]
+    problems += [
+        Problem(name, f"The key {name} is missing.", f"Add a line “{name}: …”.")
+        for name in REQUIRED
+        if name not in document
+    ]
+    values, wrong = _typed(document, StudyForm().fields, "")
+    problems += wrong
+    task, wrong = _task(document)
+    problems += wrong
+    config = _config(document, task, "", problems)
+    texts = _texts(document, "", problems)
+    arms = tuple(map(ArmSpec.of, _arms(document, task, problems)))
+    excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
+    items = _items(path, document, task, problems)
+    spec = StudySpec(
+        task_type=str(document.get("task_type")),
+        values=values,
+        config=config,
+        texts=texts,
+        arms=arms,
+        exclude_studies=excluded,
+        platforms=_platforms(document, problems),
+        quality_control=_settings(document, "quality_control", QualityForm, problems),
+        exclusion=_settings(document, "exclude", ExclusionForm, problems),
+    )
+    if problems:
+        raise FileRefused(problems, lines)
+    return StudyFile(path, spec, items, lines)
+
+
+# --- YAML ---
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
+    """The document and the line of every key."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _refused("file", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
+    if len(data) > MAX_BYTES:
+        raise _refused("file", f"{path} is larger than 1 MB.", "Put the items in a separate file.")
+    try:
+        node, document = read_mapping(data.decode("utf-8-sig"), example="title: My study")
+    except UnicodeDecodeError as error:
+        what = f"Byte 0x{data[error.start]:02X} at position {error.start} is not UTF-8."
+        raise _refused("file", what, "Save the file as UTF-8.") from None
+    except BadYaml as error:
+        raise _refused("file", error.what, error.fix) from None
+    lines: dict[str, int] = {}
+    problems = _walk(node, "", lines)
+    if problems:
+        raise FileRefused(problems, lines)
+    return document, lines
+
+
+def _refused(where: str, what: str, fix: str) -> FileRefused:
+    return FileRefused([Problem(where, what, fix)])
+
+
+def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
+    """Record the line of each key, and report duplicate keys, which would silently lose their first value."""
+    problems: list[Problem] = []
+    if isinstance(node, yaml.SequenceNode):
+        for number, entry in enumerate(node.value, start=1):
+            inner = _arm_prefix(entry, number) if prefix == "arms." else f"{prefix}{number}."
+            lines.setdefault(inner.rstrip("."), entry.start_mark.line + 1)
+            problems += _walk(entry, inner, lines)
+    if not isinstance(node, yaml.MappingNode):
+        return problems
+    seen: dict[str, int] = {}
+    for key, value in node.value:
+        plain = isinstance(key, yaml.ScalarNode) and key.tag == "tag:yaml.org,2002:str"
+        name = f"{prefix}{key.value[:60] if isinstance(key, yaml.ScalarNode) else '?'}"
+        line = key.start_mark.line + 1
+        if not plain:
+            fix = "Write a name; put it in quotes if it is on, off, yes, no or a number."
+            problems.append(Problem(name, f"The key in line {line} is not text.", fix))
+        elif key.value in seen:
+            what = f"The key appears twice, in lines {seen[key.value]} and {line}."
+            problems.append(Problem(name, what, "Keep one of them."))
+        else:
+            seen[key.value] = line
+        lines.setdefault(name, line)
+        problems += _walk(value, f"{name}.", lines)
+    return problems
+
+
+def _arm_prefix(entry: yaml.Node, number: int) -> str:
+    pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
+    names = [value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"]
+    return arm_prefix(names[0] if names else "", number)
+
+
+# --- the parts ---
+
+
+def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[Problem]]:
+    if "task_type" not in document:
+        return None, []
+    if not isinstance(document["task_type"], str):
+        return None, [_wrong_type("task_type", document["task_type"], "the name of a task type")]
+    return find_type(document["task_type"])
+
+
+def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Problem]) -> dict[str, Any]:
+    value = given.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        what = f"This must be a mapping, not {_kind(value)}."
+        problems.append(Problem(f"{prefix}{name}", what, f"Write lines “name: value” below {name}."))
+        return {}
+    return value
+
+
+def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, problems: list[Problem]) -> dict[str, Any]:
+    config = _mapping(given, "config", prefix, problems)
+    if task is None:
+        return config
+    values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
+    problems += wrong
+    return values
+
+
+def _settings(
+    document: Mapping[str, Any], name: str, form: type[ConfigForm], problems: list[Problem]
+) -> dict[str, Any]:
+    """The values of a settings form below one key."""
+    given = _mapping(document, name, "", problems)
+    values, wrong = _typed(given, form.base_fields, f"{name}.", refuse_unknown=True)
+    problems += wrong
+    return values
+
+
+def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
+    """The settings for each platform. A platform without settings has a line with its name only."""
+    given, found = _mapping(document, "platforms", "", problems), {}
+    problems += [
+        unknown(f"platforms.{name[:60]}", name, all_platforms()) for name in given if name not in all_platforms()
+    ]
+    for name, platform in all_platforms().items():
+        if name not in given:
+            continue
+        settings = _mapping(given, name, "platforms.", problems)
+        fields = platform.form.base_fields
+        found[name], wrong = _typed(settings, fields, f"platforms.{name}.", refuse_unknown=True)
+        problems += wrong
+    return found
+
+
+def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:
+    texts = _mapping(given, "texts", prefix, problems)
+    wrong = {name: text for name, text in texts.items() if not isinstance(text, str)}
+    problems += [_wrong_type(f"{prefix}texts.{name}", text, "text") for name, text in wrong.items()]
+    return {name: text for name, text in texts.items() if name not in wrong}
+
+
+def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> list[dict[str, Any]]:
+    given = document.get("arms")
+    if given is None:
+        return []
+    if not isinstance(given, list):
+        fix = "Write one entry per arm, such as “- name: control”."
+        problems.append(Problem("arms", f"This must be a list, not {_kind(given)}.", fix))
+        return []
+    return [arm for number, each in enumerate(given, start=1) if (arm := _arm(each, number, task, problems))]
+
+
+def _arm(given: Any, number: int, task: TaskType | None, problems: list[Problem]) -> dict[str, Any]:
+    if not isinstance(given, dict):
+        what = f"Entry {number} must be a mapping, not {_kind(given)}."
+        problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
+        return {}
+    prefix = arm_prefix(given.get("name"), number)
+    problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in given if name not in ARM_KEYS]
+    if "name" not in given:
+        problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
+    arm, wrong = _typed(given, ArmForm().fields, prefix)
+    problems += wrong
+    return arm | {"config": _config(given, task, prefix, problems), "texts": _texts(given, prefix, problems)}
+
+
+def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tuple[str, ...]:
+    """A list of names, each once."""
+    if given is None:
+        return ()
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        problems.append(_wrong_type(where, given, f"a list of {wanted}, such as [first, second]"))
+        return ()
+    doubled = next((name for place, name in enumerate(given) if name in given[:place]), None)
+    if doubled is not None:
+        problems.append(Problem(where, f"“{doubled[:60]}” is in the list twice.", "Name it once."))
+    return tuple(given)
+
+
+def _items(
+    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> Path | FromStudy | FromRun | None:
+    given = document.get("items")
+    if given is None:
+        return None
+    if isinstance(given, dict):
+        return _items_source(path, given, task, problems)
+    if not isinstance(given, str):
+        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
+        return None
+    return _named_file(path, given, "items", problems)
+
+
+def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
+    """The file of this name, relative to the study file's folder."""
+    found = path.parent / name
+    if found.is_file():
+        return found
+    fix = "Write a path relative to the study file."
+    problems.append(Problem(where, f"There is no file {str(found)[-200:]}.", fix))
+    return None
+
+
+def _items_source(
+    path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> FromStudy | FromRun | None:
+    kinds = [name for name in ("from_study", "from_run") if name in given]
+    if len(kinds) != 1:
+        what = "Items cannot come from both a study and a run." if kinds else "The source of the items is missing."
+        problems.append(Problem("items", what, "Write either from_study: NAME or from_run: NAME."))
+        return None
+    kind = kinds[0]
+    if not isinstance(given[kind], str):
+        problems.append(_wrong_type(f"items.{kind}", given[kind], "text: the name"))
+        return None
+    if kind == "from_run":
+        return _from_run(path, given, task, problems)
+    problems += [unknown(f"items.{name[:60]}", name, FROM_STUDY) for name in given if name not in FROM_STUDY]
+    arms = _names(given.get("arms"), "items.arms", "names of arms", problems)
+    kind_given = given.get("kind", "")
+    if not isinstance(kind_given, str):
+        problems.append(_wrong_type("items.kind", kind_given, "text: the kind of outputs"))
+    follow = given.get("follow", False)
+    if not isinstance(follow, bool):
+        problems.append(_wrong_type("items.follow", follow, "true or false"))
+    return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
+
+
+def _from_run(path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> FromRun:
+    options = {name: value for name, value in given.items() if name not in ("from_run", WITH_FILE)}
+    if task is not None and task.sample_form is not None:
+        options, wrong = _typed(options, task.sample_form.base_fields, "items.", refuse_unknown=True)
+        problems += wrong
+    if WITH_FILE not in given:
+        return FromRun(given["from_run"], options)
+    where, name = f"items.{WITH_FILE}", given[WITH_FILE]
+    if task is not None and not task.adds_file:
+        what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
+        problems.append(Problem(where, what, "Delete this line, or use the file alone as items."))
+        return FromRun(given["from_run"], options)
+    if not isinstance(name, str):
+        problems.append(_wrong_type(where, name, "the path of a file"))
+        return FromRun(given["from_run"], options)
+    return FromRun(given["from_run"], options, _named_file(path, name, where, problems))
+
+
+# --- kinds of values ---
+
+
+def _typed(
+    given: Mapping[str, Any], fields: Mapping[str, forms.Field], prefix: str, *, refuse_unknown: bool = False
+) -> tuple[dict[str, Any], list[Problem]]:
+    """The values of known fields whose kind is right for their field."""
+    values: dict[str, Any] = {}
+    problems: list[Problem] = []
+    for name, value in given.items():
+        if name not in fields:
+            if refuse_unknown:
+                problems.append(unknown(f"{prefix}{name[:60]}", name, fields))
+        elif fits(fields[name], value):
+            values[name] = value
+        else:
+            problems.append(_wrong_type(f"{prefix}{name}", value, accepts(fields[name])))
+    return values, problems
+
+
+def fits(field: forms.Field, value: Any) -> bool:
+    """Whether the YAML value is of a kind that the field accepts, without surprising conversions."""
+    if value is None:
+        return not field.required and not isinstance(field, forms.BooleanField)
+    if isinstance(field, TableField):
+        return isinstance(value, list)
+    if isinstance(field, forms.MultipleChoiceField):
+        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if isinstance(field, forms.BooleanField):
+        return isinstance(value, bool)
+    if isinstance(field, forms.FloatField | forms.DecimalField):
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(field, forms.IntegerField):
+        return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(field, forms.CharField | forms.ChoiceField):
+        return isinstance(value, str)
+    return True
+
+
+def _wrong_type(where: str, value: Any, wanted: str) -> Problem:
+    quote = ", in quotes" if wanted.startswith(("text", "one of")) and not isinstance(value, list | dict) else ""
+    shown = "" if isinstance(value, list | dict) or value is None else f" “{_plain(value)}”"
+    return Problem(where, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
+
+
+def _kind(value: Any) -> str:
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a mapping"}
+    if value is None:
+        return "nothing"
+    return "a date" if isinstance(value, date) else kinds.get(type(value), type(value).__name__)
+
+
+def _plain(value: Any) -> str:
+    """At most 60 characters of a value: a file may contain something long or secret by mistake."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
+        return "…"
+    return (str(value).lower() if isinstance(value, bool) else str(value))[:60]

@@ -1,0 +1,123 @@
+"""The suggesters that a study needs: checks that they are ready before it goes live, and locks them from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from annotation.models import Arm, Study
+from annotation.task_types.items import Json
+from annotation.task_types.offers import SuggesterNeed
+from annotation.task_types.registry import get_type
+from common.problems import Problem, unknown
+from common.words import counted
+from generation.decoding.prompts import TemplateError, fields_of
+from generation.models import Suggester
+from generation.suggestions.pool_shortages import Need, Shortage, pool_shortages
+from generation.suggestions.suggester_uses import hold_suggesters, release_suggesters
+
+WHERE = "suggesters"
+
+
+def needs_of(study: Study, arms: Sequence[Arm]) -> list[SuggesterNeed]:
+    """What the arms need. Each suggester appears once, with the number of texts of the arm that needs the most."""
+    need_by_name: dict[str, SuggesterNeed] = {}
+    for config in _configs(study, arms):
+        for need in get_type(study.task_type).suggesters(config):
+            earlier = need_by_name.get(need.name, need)
+            need_by_name[need.name] = replace(
+                need,
+                rounds=max(need.rounds, earlier.rounds),
+                per_round=max(need.per_round, earlier.per_round),
+                fields=tuple(name for name in need.fields if name in earlier.fields),
+            )
+    return list(need_by_name.values())
+
+
+def _configs(study: Study, arms: Sequence[Arm]) -> list[Json]:
+    """The settings of each arm; those of the study if it has none."""
+    return [study.config | arm.config for arm in arms] or [study.config]
+
+
+def active_suggesters() -> list[str]:
+    """The names of all active suggesters."""
+    return list(Suggester.objects.filter(active=True).order_by("name").values_list("name", flat=True))
+
+
+def suggester_problems(study: Study) -> list[Problem]:
+    """What is missing from the study's suggesters before it can go live."""
+    needs = needs_of(study, list(study.arms.all()))
+    suggesters = Suggester.objects.select_related("model").in_bulk([need.name for need in needs], field_name="name")
+    problems: list[Problem] = []
+    for need in needs:
+        if need.name in suggesters:
+            problems += _problems(need, suggesters[need.name])
+        else:
+            names = Suggester.objects.order_by("name").values_list("name", flat=True)
+            problem = unknown(WHERE, need.name, names)
+            fix = f"{problem.fix} Make it on the page Suggesters, or with: manage.py suggester add {need.name}"
+            problems.append(Problem(WHERE, f"There is no suggester “{need.name}”.", fix))
+    return [*problems, *_pool_problems(study, suggesters)]
+
+
+def _problems(need: SuggesterNeed, suggester: Suggester) -> Iterator[Problem]:
+    name = suggester.name
+    if not suggester.active:
+        fix = f"Activate it: manage.py suggester change {name} --activate"
+        yield Problem(WHERE, f"Suggester {name} is not active: writers would only get texts from its pool.", fix)
+    if suggester.model.retired:
+        yield Problem(WHERE, f"The model {suggester.model.name} of suggester {name} is retired.", "Use it again.")
+    try:
+        strange = [placeholder for placeholder in fields_of(suggester.template) if placeholder not in need.fields]
+    except TemplateError as error:
+        yield Problem(WHERE, f"The template of suggester {name} cannot be used: {error}")
+        return
+    if strange:
+        what = f"The template of suggester {name} uses {{{'}, {'.join(strange)}}}, which this study does not have."
+        yield Problem(WHERE, what, f"Use {{{'}, {'.join(need.fields)}}}.")
+
+
+def _pool_problems(study: Study, present: Collection[str]) -> list[Problem]:
+    """What the pools lack for one story of each arm in which all suggestions come too late."""
+    problems: dict[str, Problem] = {}
+    for config in _configs(study, list(study.arms.all())):
+        places = [
+            Need(need.name, round)
+            for need in get_type(study.task_type).suggesters(config)
+            if need.name in present
+            for round in range(1, need.rounds + 1)
+            for _ in range(need.per_round)
+        ]
+        for shortage in pool_shortages(places):
+            problem = _too_few(shortage)
+            problems.setdefault(problem.what, problem)
+    return list(problems.values())
+
+
+def _too_few(shortage: Shortage) -> Problem:
+    name, texts = shortage.suggester, counted(shortage.texts, "text")
+    rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
+    what = f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late ({rounds})."
+    if shortage.shared:
+        are = "is" if shortage.shared == 1 else "are"
+        what += (
+            f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, and a story "
+            "never shows a text twice."
+        )
+    fix = (
+        f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
+        f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, as in "
+        "examples/cyoa_pool.run.yaml."
+    )
+    return Problem(WHERE, what, fix)
+
+
+def hold_for(study: Study, arms: Sequence[Arm]) -> None:
+    """Lock the suggesters, so that they do not change from now on. Raises Invalid."""
+    if needs := needs_of(study, arms):
+        hold_suggesters(names=[need.name for need in needs], user=study.slug)
+
+
+def release_for(study: Study) -> None:
+    """Unlock the suggesters of a study that has ended. They may change again."""
+    release_suggesters(user=study.slug)

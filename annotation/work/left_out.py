@@ -1,0 +1,183 @@
+"""Which submissions no figure includes: one definition for pages, exports, the report and the API.
+
+`excluded_submissions` are those that a person excluded. Pay and platforms look only at these. `left_out_submissions`
+adds those that the platform has not confirmed, extra ones, and those that the study's exclusion rules leave out;
+everything that computes or exports figures uses it. `paid_work` is for figures of time and pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Value
+
+from analysis.quality_control.exclusion import Exclusion, excluded_by
+from analysis.quality_control.work import Check, gold_tally
+from annotation.many_ids import among
+from annotation.models import Arm, Item, Rating, Review, Study, Submission
+from annotation.task_types.checks import CHECK
+from annotation.work.confirmation import is_posted, unconfirmed_submissions
+
+
+def excluded_submissions(study: Study) -> QuerySet[Review, int]:
+    """Ids of the submissions whose newest review is “exclude”: a query, for use in another query or as a set.
+
+    It finds the newest reviews once for the study. With a subquery per submission, PostgreSQL may read all reviews each
+    time.
+    """
+    newest = Review.objects.filter(submission__study=study).order_by().values("submission").annotate(last=Max("pk"))
+    excluding = Review.objects.filter(pk__in=newest.values("last"), decision=Review.Decision.EXCLUDE)
+    return excluding.order_by().values_list("submission_id", flat=True)
+
+
+def extra_submissions(study: Study) -> QuerySet[Submission, int]:
+    """Ids of the submissions that came late, when somebody else had the place, and that no person has reviewed.
+
+    If the newest review includes one, the analysis uses it; if it excludes it, it is excluded like any other.
+    """
+    reviewed = Exists(Review.objects.filter(submission=OuterRef("pk")))
+    extra = Submission.objects.filter(~reviewed, study=study, assignment__extra=True)
+    return extra.order_by().values_list("pk", flat=True)
+
+
+def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
+    """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, extra, or not confirmed
+    (yet).
+
+    A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
+    """
+    return _left_out(study, excluded_by_rule(study), posted=is_posted(study))
+
+
+def _left_out(study: Study, by_rule: Mapping[int, Any], *, posted: bool) -> QuerySet[Submission, int]:
+    out = Q(pk__in=excluded_submissions(study)) | Q(pk__in=extra_submissions(study))
+    if by_rule:
+        out |= Q(pk__in=among(by_rule))
+    if posted:
+        out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
+    return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
+
+
+def paid_work(study: Study) -> QuerySet[Submission]:
+    """People's submissions that count in figures of time and pay: the platform has confirmed them, and no person
+    excluded them. What a rule excludes is paid like all other work, so its time and its reward count.
+    """
+    submissions = Submission.objects.filter(study=study, participant__synthetic=False)
+    submissions = submissions.exclude(pk__in=excluded_submissions(study))
+    return submissions.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
+
+
+def excluded_by_rule(study: Study) -> dict[int, list[str]]:
+    """By submission, the study's rules that exclude it. No query if the study has no such rules."""
+    rules = Exclusion.of(study.exclusion)
+    if not rules:
+        return {}
+    submissions = Submission.objects.filter(study=study)
+    worker_of: dict[int, str] = {}
+    flags: list[tuple[int, str]] = []
+    for pk, worker, reason in submissions.order_by("pk").values_list("pk", "participant__pseudonym", "flags__reason"):
+        worker_of[pk] = worker
+        if reason is not None:
+            flags.append((pk, reason))
+    return excluded_by(
+        rules,
+        worker_of=worker_of,
+        flags=flags,
+        gold=gold_answers(study) if rules.gold_share_below is not None else {},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What no figure of a study includes, read once for a page: submissions by reason, one reason each, and ratings.
+
+    ``by_person``: how many submissions a person excluded, whatever else leaves them out. ``submissions`` is the query
+    of `left_out_submissions`.
+    """
+
+    by_reason: Mapping[str, set[int]]
+    by_person: int
+    repeated: Sequence[int]
+    submissions: QuerySet[Submission, int]
+
+    @property
+    def any(self) -> bool:
+        """Whether any submission is left out."""
+        return any(self.by_reason.values())
+
+    def counts(self) -> dict[str, int]:
+        """The same numbers as `analysis.data.StudyData.left_out`."""
+        counts = {reason: len(ids) for reason, ids in self.by_reason.items()}
+        return counts | {"repeated_ratings": len(self.repeated)}
+
+
+def read_left_out(study: Study, *, posted: bool | None = None, shares_items: bool | None = None) -> LeftOut:
+    """Three queries; one more if items lie in several hits, and up to three for exclusion rules. ``posted``,
+    ``shares_items``: whether the study is on a platform, and whether items lie in several hits, if that is known."""
+    by_rule, posted = excluded_by_rule(study), is_posted(study) if posted is None else posted
+    parts: list[QuerySet[Any, Any]] = [
+        excluded_submissions(study).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
+        extra_submissions(study).annotate(why=_reason("extra")).values_list("pk", "why"),
+    ]
+    if posted:
+        unconfirmed_there = unconfirmed_submissions(study).order_by().annotate(why=_reason("unconfirmed"))
+        parts.append(unconfirmed_there.values_list("pk", "why"))
+    ids_by_reason: dict[str, set[int]] = {"unconfirmed": set(), "excluded": set(), "extra": set()}
+    for pk, why in parts[0].union(*parts[1:], all=True):
+        ids_by_reason[why].add(pk)
+    unconfirmed, excluded, extra = ids_by_reason["unconfirmed"], ids_by_reason["excluded"], ids_by_reason["extra"]
+    by_reason = {
+        "unconfirmed": unconfirmed,
+        "excluded": excluded - unconfirmed,
+        "extra": extra - unconfirmed - excluded,
+        "excluded_by_rule": set(by_rule) - unconfirmed - excluded - extra,
+    }
+    submissions = _left_out(study, by_rule, posted=posted)
+    repeated = [] if shares_items is False else repeated_ratings(study, submissions, shares_items)
+    return LeftOut(by_reason, len(excluded), repeated, submissions)
+
+
+def _reason(name: str) -> Value:
+    return Value(name, output_field=CharField())
+
+
+def repeated_ratings(
+    study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
+) -> list[int]:
+    """Ids of the numeric ratings of main items that their worker had rated in an earlier submission that counts.
+
+    The database refuses such submissions now. One query in a study in which every item lies in one hit only.
+    ``left_out``: `left_out_submissions`, ``shares_items``: whether items lie in several hits, if they are known.
+    """
+    if shares_items is None:
+        shares_items = Arm.objects.filter(study=study, shares_items=True).exists()
+    if not shares_items:
+        return []
+    counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN, value__isnull=False)
+    counting = counting.exclude(submission__in=left_out_submissions(study) if left_out is None else left_out).order_by()
+    first = counting.values("participant", "item").annotate(first=Min("submission"), last=Max("submission"))
+    several = {(who, item): first for who, item, first, last in first.filter(last__gt=F("first")).values_list(*_FIRST)}
+    if not several:
+        return []
+    rows = counting.filter(participant__in=among({who for who, _ in several})).values_list(
+        "pk", "participant", "item", "submission"
+    )
+    return [pk for pk, who, item, submission in rows if submission > several.get((who, item), submission)]
+
+
+_FIRST = ("participant", "item", "first", "last")
+
+
+def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
+    """By pseudonym, how many answers to gold items are right, and how many there are."""
+    items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
+    checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
+    ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=among(checks)).order_by("pk")
+    rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
+    judged = (
+        (worker, checks[item or 0].is_right(question, target, value, text))
+        for item, worker, question, target, value, text in rows.iterator(10_000)
+    )
+    return gold_tally((worker, right) for worker, right in judged if right is not None)

@@ -1,0 +1,1 @@
+"""The pages on which workers answer."""

@@ -1,0 +1,138 @@
+"""What workers read while suggestions are being written, and the poll that decides when their page reloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.instrument import live_instrument
+from annotation.task_types.offers import OfferData
+from annotation.tokens import read_form_token, read_seat
+from annotation.work import offers as service
+from annotation.work.offers import OpenPage, Waiting
+from annotation.work.pages.worker_page import Notice, SeeOther, workers_page
+from annotation.work.requested_offers import Pulled, pull_offers
+from annotation.work.standing import standing
+from common.words import counted
+
+#: Seconds between reloads of a waiting page in a browser without JavaScript.
+RELOAD_SECONDS = 3
+NONE_CAME = Notice(
+    "warn",
+    "There is no suggestion this time",
+    "Please write this part yourself. Everything you wrote before is saved.",
+)
+#: What to do with what is there, by whether it is only one.
+USE_WHAT_CAME = {
+    True: "Choose it, then change as much of it as you like. You can also replace it with a text of your own.",
+    False: "Choose one of them, then change as much of it as you like.",
+}
+#: Why a press of the button got no suggestions, by the parameter of the address that the button leads to.
+NOT_PULLED: dict[str, Notice] = {
+    "empty": Notice(
+        "warn",
+        "There is nothing to start from yet",
+        "Write a few words first. Suggestions are made from what is in the boxes.",
+    ),
+    "spent": Notice("warn", "There are no more suggestions for this text", "You can still use those on the page."),
+}
+
+
+@workers_page
+@require_safe
+def work_offers(request: HttpRequest, token: str) -> HttpResponse:
+    """Whether page ``?step=`` still waits for its suggestions. ``reload`` is true once the page has changed."""
+    seat = read_seat(token)
+    position = standing(seat.participant, seat.assignment)
+    due, step = position.open, request.GET.get("step", "")
+    if due is None or step != str(due.number):
+        return JsonResponse({"reload": True})
+    waiting = service.progress(
+        instrument=live_instrument(position.arm_id),
+        assignment_id=due.assignment_id,
+        hit_id=due.hit_id,
+        order=due.order,
+        number=due.number,
+    )
+    if waiting is None:
+        return JsonResponse({"reload": True})
+    return JsonResponse({"reload": False, **told(waiting)})
+
+
+def told(waiting: Waiting) -> dict[str, Any]:
+    """What is happening at the moment, in words for workers."""
+    what = "The suggestion is" if waiting.count == 1 else f"{counted(waiting.count, 'suggestion').capitalize()} are"
+    if waiting.asked_again:
+        left = counted(max(1, round(waiting.left)), "second")
+        title = "This is taking longer than usual"
+        text = f"We have asked again. You can continue in {left} at the latest."
+    else:
+        title = f"{what} being written"
+        text = "This usually takes a few seconds."
+    return {"title": title, "text": f"{text} Your text is saved.", "waited": round(waiting.waited)}
+
+
+def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
+    """A notice if the page has fewer suggestions than it promises, without their sides.
+
+    Where a text came from is recorded, and never shown: in an experiment, it would be a reason to choose another one.
+    """
+    sources = [offer.source for offer in shown]
+    missing = sources.count("none")
+    if not missing:
+        return None
+    left = len(sources) - missing
+    if not left:
+        return NONE_CAME
+    title = (
+        "One suggestion is missing" if missing == 1 else f"{counted(missing, 'suggestion').capitalize()} are missing"
+    )
+    what = "There is only one this time" if left == 1 else f"There are only {left} this time"
+    came = "the other one did" if missing == 1 else "the others did"
+    return Notice("", title, f"{what}, because {came} not come in time. {USE_WHAT_CAME[left == 1]}")
+
+
+@workers_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
+    """The button for suggestions: saves what is typed, requests them, and redirects to the page, which then waits."""
+    work_address = reverse("work", args=[token])
+    if request.method != "POST":
+        return SeeOther(work_address)
+    form = read_form_token(request.POST.get("form", ""))
+    pulled: Pulled = pull_offers(
+        assignment_id=form.assignment,
+        participant_id=read_seat(token).participant,
+        number=form.step,
+        data={name: str(text) for name, text in request.POST.items() if name != "form"},
+    )
+    # A notice is at the top of the page; the suggestions, and what is missing for them, are further down.
+    notices = {"closed": "?already", "empty": "?suggest=empty", "spent": "?suggest=spent"}
+    where = {**notices, "lacks": "?suggest=lacks#pull"}.get(pulled, "#pull")
+    return SeeOther(work_address + where)
+
+
+def pull_context(
+    opened: OpenPage, number: int, work_address: str, *, typed: Mapping[str, str], refused: bool
+) -> dict[str, Any]:
+    """What a page needs to show a button for suggestions, their progress, and what is missing for them.
+
+    ``refused``: the button was pressed although something was missing.
+    """
+    if opened.page is None or not opened.page.pulls:
+        return {}
+    lacks = opened.page.pull_lacks(typed)
+    return {
+        "pull": {
+            "url": f"{work_address}suggest",
+            "progress_url": f"{work_address}offers",
+            "step": number,
+            "waiting": told(opened.pulling) if opened.pulling else None,
+            "lacks": lacks,
+            "refused": refused and bool(lacks),
+        }
+    }

@@ -1,0 +1,342 @@
+"""The pages on which workers answer. ``docs/workers-guide.md`` describes them for workers.
+
+A step's form has the fields ``form`` (a token for this step of this assignment), one per question, ``timing`` and, on
+the last step, ``feedback``. The page's address contains the participant's token: anyone with it is the participant.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotation.instrument import Instrument, Walk, live_instrument
+from annotation.task_types.questions import clean_text
+from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
+from annotation.work.allocation import NothingLeft, accept_next
+from annotation.work.answers import save_draft, submit_step
+from annotation.work.ending import return_assignment
+from annotation.work.gold_feedback import Feedback, feedback_on
+from annotation.work.offers import OpenPage, open_page
+from annotation.work.pages.done import done_page
+from annotation.work.pages.edits import FIELD as EDITS
+from annotation.work.pages.edits import recording_context, store_sent_edits
+from annotation.work.pages.offers import (
+    NOT_PULLED,
+    RELOAD_SECONDS,
+    offers_notice,
+    pull_context,
+    told,
+)
+from annotation.work.pages.start_brake import note_submission
+from annotation.work.pages.worker_page import (
+    ALREADY_SENT,
+    RETRY_SECONDS,
+    UNAVAILABLE,
+    Link,
+    Notice,
+    SeeOther,
+    message,
+    once_more,
+    page,
+    problems_of,
+    unavailable,
+    workers_page,
+)
+from annotation.work.part_pay import part_of_reward
+from annotation.work.standing import OpenStep, Standing, first_step, given_answers, standing
+
+logger = logging.getLogger(__name__)
+MOST_TIMING = 50_000
+
+NOT_SAVED = Notice(
+    "bad",
+    "This could not be saved just now",
+    "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, then "
+    "press the button again.",
+)
+WAS_STALE = Notice(
+    "warn",
+    "You cannot send that step yet",
+    "What you just sent was not saved, because it belongs to a later step. You may have this task open in two tabs: "
+    "close the other one and continue here.",
+)
+TIME_IS_UP = Notice(
+    "warn",
+    "The time for this task is up",
+    "Send it now: it still counts if nobody else has taken the task.",
+)
+#: On a platform, whose clock is the only one: it ran out some minutes ago.
+PLATFORM_TIME_IS_UP = Notice(
+    "warn",
+    "The time for this task is up",
+    "It ended on the site where you accepted the task. Send your answers all the same: they are saved here, so the "
+    "researchers can see what you did.",
+)
+TIME_IS_UP_WITH_WORK = Notice(
+    "warn",
+    "The time for this task is up",
+    "You can still finish it, and your pay stays the same. Do not start another task before you have sent it.",
+)
+NEW_TASK = Notice(
+    "warn",
+    "This is a new task",
+    "The time for your last task was up, and somebody else has it now. What you wrote there is saved, but it does not "
+    "count.",
+)
+
+
+def to(name: str, token: str, query: str = "") -> SeeOther:
+    return SeeOther(reverse(name, args=[token]) + query)
+
+
+# --- showing a step ---
+
+
+@workers_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def work(request: HttpRequest, token: str) -> HttpResponse:
+    """GET: shows the next step of the hit in progress, or the first step of a new one. POST: sends a step."""
+    seat = read_seat(token)
+    participant_id = seat.participant
+    if request.method == "POST":
+        return _take_step(request, token, seat)
+    position, notice = _standing(seat), ALREADY_SENT if "already" in request.GET else None
+    notice = notice or NOT_PULLED.get(request.GET.get("suggest", ""))
+    if position.open is None and seat.assignment is not None:
+        return to("work_done", token)
+    if position.open is None and request.method == "GET":
+        if _loads_ahead(request):
+            return HttpResponse(status=503)
+        try:
+            accepted = accept_next(participant_id=participant_id)
+        except NothingLeft as nothing:
+            return done_page(token, participant_id, reason=nothing.reason)
+        position = replace(position, open=first_step(accepted)) if accepted.new else standing(participant_id)
+        if accepted.new and accepted.new.replaces_lost:
+            notice = NEW_TASK
+    if position.open is None:
+        return done_page(token, participant_id)
+    refused = request.GET.get("suggest") == "lacks"
+    return _step_page(token, position, position.open, values=position.open.draft, notice=notice, pull_refused=refused)
+
+
+def _standing(seat: Seat) -> Standing:
+    return standing(seat.participant, seat.assignment)
+
+
+def _loads_ahead(request: HttpRequest) -> bool:
+    """Whether the browser is only preloading the page: then it gets no hit and must not show this response later."""
+    return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
+
+
+#: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
+UNUSED = {"preview": False, "trying": "", "waiting": None, "events_token": "", "recording": "", "item_image": None}
+
+
+def _step_page(
+    token: str,
+    position: Standing,
+    due: OpenStep,
+    *,
+    values: Mapping[str, str],
+    errors: Mapping[str, str] | None = None,
+    notice: Notice | None = None,
+    pull_refused: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    instrument = live_instrument(position.arm_id)
+    where: dict[str, Any] = {"hit_id": due.hit_id, "order": due.order, "number": due.number}
+    opened = open_page(instrument=instrument, assignment_id=due.assignment_id, **where)
+    walk, due_page = opened.walk, opened.page
+    if due_page is None:
+        raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
+    seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
+    on_platform = read_seat(token).assignment is not None
+    time_is_up = PLATFORM_TIME_IS_UP if on_platform else _time_is_up(due, walk.length)
+    work_address = reverse("work", args=[token])
+    context = {
+        **UNUSED,
+        **due_page.context,
+        "page": due_page,
+        "at": due.number + 1,
+        "steps": walk.length,
+        "study_title": position.title,
+        "contact": position.contact,
+        "many": position.hits_per_worker != 1,
+        "ordinal": due.ordinal,
+        "seconds_left": seconds_left,
+        "minutes_left": -(-seconds_left // 60),
+        "over": time_is_up.text,
+        "instructions": instrument.texts["instructions"],
+        "form": form_token(due.assignment_id, due.number),
+        "values": {"timing": "", "feedback": "", **(values or due_page.initial)},
+        "errors": errors or {},
+        "problems": problems_of(due_page, errors or {}),
+        "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
+        "feedback_box": position.feedback_box and due.number + 1 == walk.length,
+        "action": work_address,
+        **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},
+        "on_platform": on_platform,
+        "part_pay": _part_pay(position, due, walk.length),
+        "gold": _gold(instrument, walk, due),
+        **_waiting(opened, due.number, work_address),
+        **pull_context(opened, due.number, work_address, typed=values or due_page.initial, refused=pull_refused),
+    }
+    if opened.waiting is None:
+        context |= recording_context(instrument, due_page, due.assignment_id, due.number)
+    return page(due_page.template, context, status=status)
+
+
+def _time_is_up(due: OpenStep, in_all: int | None) -> Notice:
+    """Who has sent some pages, or has only this one to send, can finish whoever has the place."""
+    return TIME_IS_UP_WITH_WORK if due.number or in_all == 1 else TIME_IS_UP
+
+
+def _part_pay(position: Standing, due: OpenStep, in_all: int | None) -> Decimal | None:
+    """What the worker gets for stopping now, in USD; None if that is nothing."""
+    return part_of_reward(
+        rule=position.part_pay, fixed=position.part_pay_amount, reward=due.reward, done=due.number, in_all=in_all
+    )
+
+
+def _gold(instrument: Instrument, walk: Walk, due: OpenStep) -> list[Feedback]:
+    """Feedback on the gold items of the previous page."""
+    if not (instrument.gold_feedback and due.number):
+        return []
+    return feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number])
+
+
+def _waiting(opened: OpenPage, number: int, work_address: str) -> dict[str, Any]:
+    """The data that the page needs while its suggestions are being written."""
+    if opened.waiting is None:
+        return {}
+    return {
+        "waiting": told(opened.waiting),
+        "page_number": number,
+        "offers_url": f"{work_address}offers",
+        "reload_seconds": RELOAD_SECONDS,
+    }
+
+
+# --- what workers send ---
+
+
+def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
+    form, typed = _read_form(request)
+    edits = typed.pop(EDITS, "")
+    try:
+        outcome = once_more(
+            lambda: submit_step(
+                assignment_id=form.assignment,
+                participant_id=seat.participant,
+                number=form.step,
+                data=typed,
+                timing=_timing(typed.get("timing", "")),
+            )
+        )
+    except UNAVAILABLE:
+        logger.exception("A step could not be stored")
+        return _same_page(request, token, seat, form, typed, notice=NOT_SAVED, status=503)
+    store_sent_edits(edits, seat.participant)
+    if outcome.kind == "submitted":
+        note_submission(seat.participant)
+    if outcome.kind in ("stored", "repeated", "waiting", "submitted"):
+        return to("work_done" if outcome.complete else "work", token)
+    if outcome.kind == "differs":
+        return to("work_done" if outcome.complete else "work", token, "?already")
+    if outcome.kind == "invalid":
+        return _same_page(request, token, seat, form, typed, errors=outcome.errors, status=422)
+    if outcome.kind == "stale":
+        position = _standing(seat)
+        if position.open:
+            return _step_page(token, position, position.open, values=position.open.draft, notice=WAS_STALE, status=409)
+    return _too_late(token, seat, given_back=outcome.kind == "ended")
+
+
+def _same_page(
+    request: HttpRequest,
+    token: str,
+    seat: Seat,
+    form: FormToken,
+    typed: Mapping[str, str],
+    *,
+    errors: Mapping[str, str] | None = None,
+    notice: Notice | None = None,
+    status: int,
+) -> HttpResponse:
+    """The same page again, with everything that was typed on it."""
+    position = _standing(seat)
+    due = position.open
+    if due is None or (due.assignment_id, due.number) != (form.assignment, form.step):
+        return unavailable(request)
+    values = {name: clean_text(text) for name, text in typed.items()}
+    response = _step_page(token, position, due, values=values, errors=errors, notice=notice, status=status)
+    if status == 503:
+        response.headers["Retry-After"] = str(RETRY_SECONDS)
+    return response
+
+
+def _too_late(token: str, seat: Seat, *, given_back: bool) -> HttpResponse:
+    link = Link(reverse("work", args=[token]), "Next task") if seat.assignment is None else None
+    if given_back:
+        return message(
+            "You have given this task back",
+            "What you just sent was not saved, because it is for a task that you gave back.",
+            status=409,
+            link=link,
+        )
+    contact = standing(seat.participant).contact
+    lines = [
+        "Somebody else has this task now. What you have just sent is not lost, but it came too late: it is not in the "
+        "results, and it is not paid. It is kept as a draft, not as an answer.",
+        f"If you think this is wrong, write to {contact}." if contact else "",
+    ]
+    return message("The time for this task was up", *filter(None, lines), status=409, link=link)
+
+
+def _read_form(request: HttpRequest) -> tuple[FormToken, dict[str, str]]:
+    """The form's token and everything typed, including ``timing``, so that a draft contains that too."""
+    form = read_form_token(request.POST.get("form", ""))
+    return form, {name: str(text) for name, text in request.POST.items() if name != "form"}
+
+
+def _timing(timing_json: str) -> dict[str, Any]:
+    """The browser's measurements; empty if they are not in the form that the page sends."""
+    try:
+        measured = json.loads(timing_json) if len(timing_json) <= MOST_TIMING else {}
+    except (ValueError, RecursionError):
+        return {}
+    return measured if isinstance(measured, dict) else {}
+
+
+@workers_page
+@require_POST
+def work_draft(request: HttpRequest, token: str) -> HttpResponse:
+    """Saves a draft while the worker types. 204: it is saved. 409: this step is no longer open; the text says why."""
+    participant_id = read_participant_token(token)
+    form, typed = _read_form(request)
+    outcome = save_draft(assignment_id=form.assignment, participant_id=participant_id, number=form.step, data=typed)
+    return (
+        HttpResponse(status=204) if outcome == "saved" else HttpResponse(outcome, status=409, content_type="text/plain")
+    )
+
+
+@workers_page
+@require_http_methods(["GET", "HEAD", "POST"])
+def work_return(request: HttpRequest, token: str) -> HttpResponse:
+    participant_id = read_participant_token(token)
+    if request.method != "POST":
+        return to("work", token)
+    form, _ = _read_form(request)
+    if not return_assignment(assignment_id=form.assignment, participant_id=participant_id):
+        return to("work", token)
+    return to("work_done", token, "?returned")

@@ -1,0 +1,159 @@
+"""What all workers' pages share: rendering without request, session or cookie, and clear messages about errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
+
+from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig, TooManyFieldsSent
+from django.db import InterfaceError, OperationalError, connection
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
+from django.template.loader import get_template
+
+from annotation.task_types.base import Page
+from annotation.task_types.questions import clean_text
+from annotation.tokens import BadToken
+
+logger = logging.getLogger(__name__)
+View = Callable[..., HttpResponse]
+T = TypeVar("T")
+RETRY_SECONDS = 10
+#: Errors of a database that is locked, full, gone or out of connections.
+UNAVAILABLE = (OperationalError, InterfaceError)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A box above the page's content. ``tone`` is a class of the stylesheet: good, warn, bad or empty."""
+
+    tone: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    url: str
+    text: str
+
+
+#: For a step that was already stored with other answers. The worker is on the next page.
+ALREADY_SENT = Notice(
+    "warn",
+    "You have already sent that step",
+    "The answers that you sent first, perhaps from another tab, are saved and count. What you just sent was not saved.",
+)
+
+
+class SeeOther(HttpResponseRedirect):
+    """After a form was sent: redirects with GET, so that reloading does not send the form again."""
+
+    status_code = 303
+
+
+def problems_of(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Key, name and error of every question with an error. Questions with the same wording are named by number."""
+    questions = due.questions
+    alike = len({question.label for question in questions}) < len(questions)
+    return [
+        (question.key, f"Question {number}:" if alike else question.label, errors[question.key])
+        for number, question in enumerate(questions, start=1)
+        if question.key in errors
+    ]
+
+
+def page(template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
+    return HttpResponse(get_template(template).render(dict(context)), status=status)
+
+
+def message(
+    heading: str,
+    *lines: str,
+    status: int,
+    link: Link | None = None,
+    contact: str = "",
+    asks_browser: bool = False,
+) -> HttpResponse:
+    """A page with one message and where to go next. ``asks_browser``: it has a button for people who have started."""
+    context = {"heading": heading, "lines": lines, "link": link, "contact": contact, "asks_browser": asks_browser}
+    return page("annotation/message.html", context, status=status)
+
+
+def broken_link() -> HttpResponse:
+    return message(
+        "This link is not complete",
+        "Part of it is missing or changed. Long links are sometimes cut in two, or lose their last letters when they "
+        "are copied.",
+        "Open the study again from where you found it, or copy the whole link.",
+        status=404,
+    )
+
+
+def workers_page(view: View) -> View:
+    """Marks a view as a worker's page: it uses signed tokens instead of cookies, and can appear in allowed frames.
+
+    For a wrong token, or a database that does not respond, it shows a page that explains what to do.
+    """
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            response = once_more(lambda: view(request, *args, **kwargs))
+        except (BadToken, ObjectDoesNotExist):
+            response = broken_link()
+        except (RequestDataTooBig, TooManyFieldsSent):
+            response = message(
+                "This is too long to send",
+                "It was not saved. Go back: what you wrote should still be there. Shorten it, then send it again.",
+                status=413,
+            )
+        except UnreadablePostError:
+            response = message(
+                "Only part of this arrived",
+                "The connection was lost, so nothing was saved. Go back: what you wrote should still be there. Then "
+                "send it again.",
+                status=400,
+            )
+        except UNAVAILABLE:
+            logger.exception("A worker's page could not be served")
+            response = unavailable(request)
+        # Not "no-store": the browser would forget what was typed when people come back from an error or another page.
+        response.headers["Cache-Control"] = "private, no-cache"
+        response.xframe_options_exempt = True
+        return response
+
+    answer.csrf_exempt = True  # type: ignore[attr-defined]
+    return answer
+
+
+def once_more(action: Callable[[], T]) -> T:
+    """Runs ``action``, and runs it again if the database connection is gone, for example after a restart.
+
+    Only for actions that can be repeated, like everything on a worker's page.
+    """
+    try:
+        return action()
+    except UNAVAILABLE:
+        if connection.in_atomic_block or connection.connection is None or connection.is_usable():
+            raise
+        connection.close()
+        return action()
+
+
+def _is_written(name: str, value: str) -> bool:
+    """Whether a field contains a text of some length that the worker wrote."""
+    return name not in ("form", "timing", "start", "k", "edit_log") and (len(value) > 10 or "\n" in value)
+
+
+def unavailable(request: HttpRequest) -> HttpResponse:
+    """The page if the database cannot even be read. It contains what was sent, in a form that sends it again."""
+    if request.method == "POST":
+        fields = [(name, clean_text(str(value)), _is_written(name, str(value))) for name, value in request.POST.items()]
+        response = page("annotation/unsaved.html", {"sent": fields}, status=503)
+    else:
+        response = page("503.html", {}, status=503)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
+    return response

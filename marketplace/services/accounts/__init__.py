@@ -1,0 +1,1 @@
+"""Requesters, workers and the users who sign in."""

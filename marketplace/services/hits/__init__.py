@@ -1,0 +1,1 @@
+"""HITs and the work on them."""

@@ -1,0 +1,1 @@
+"""Messages to workers and notifications to requesters."""

@@ -1,0 +1,1 @@
+"""Qualifications and what HITs require."""
