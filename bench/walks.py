@@ -46,6 +46,7 @@ from bench.visitors import (
     enter,
     join_marketplace,
 )
+from common.csv_files import CsvWriter
 from tests.support import database_with_tables
 
 APPS = ("common", "accounts", "analysis", "generation", "annotation", "hitserver", "marketplace")
@@ -151,7 +152,7 @@ def make_study(folder: Path, slug: str, items: int) -> None:
     column = rows[0].index("sample_id")
     chosen = list(dict.fromkeys(row[column] for row in rows[1:]))[:items]
     with (folder / f"{slug}.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([rows[0], *(row for row in rows[1:] if row[column] in chosen)])
+        CsvWriter(file).writerows([rows[0], *(row for row in rows[1:] if row[column] in chosen)])
     lines = [line for line in text.splitlines() if not line.startswith(("slug:", "items:"))]
     study_file = folder / f"{slug}.yaml"
     study_file.write_text("\n".join([f"slug: {slug}", *lines, f"items: {slug}.csv", ""]), "utf-8")
