@@ -88,7 +88,7 @@ def test_all_matching_submissions_are_rejected_after_showing_the_effect(
     page.get_by_role("button", name="Reject …").click()
     expect(page.get_by_text("220 submissions will be rejected")).to_be_visible()
     page.get_by_label("Reason").fill("All answers are the same.")
-    page.get_by_role("button", name="Reject 220 submissions").click()
+    page.get_by_role("button", name="Reject 220 submissions").click(timeout=60_000)  # all 220 are done while it waits
     expect(page.get_by_text("220 of 220 done")).to_be_visible(timeout=60_000)
     check_looks(page, axe_core, "done")
     assert careless.submissions.filter(pay_decisions__decision="reject").count() == MANY
