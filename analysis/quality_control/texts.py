@@ -32,22 +32,22 @@ def too_short(work: Work, threshold: float) -> Iterator[Finding]:
 def copied(work: Work, threshold: float) -> Iterator[Finding]:
     """A text that the page showed: the share of its words that are one run of a source."""
     for text in work.texts:
-        share = max((copied_share(text.text, source) for source in text.sources), default=0.0)
+        words = compared_words(text.text)
+        sources = [compared_words(source) for source in text.sources]
+        share = max((copied_share(words, source) for source in sources), default=0.0)
         if share and share >= threshold:
             detail = f"{text.quoted} is copied from what was shown ({share:.0%} of its words)."
             yield Finding("copied", detail, share, threshold, text.place)
 
 
-def copied_share(text: str, source: str) -> float:
-    """The longest run of words that both texts have, as a share of the words of ``text``: 0 to 1.
+def copied_share(words: Sequence[str], source: Sequence[str]) -> float:
+    """The longest run of words that both texts have, as a share of ``words``: 0 to 1.
 
     1 for equal texts of any length; otherwise runs of fewer than five words do not count.
     """
-    copy, original = normalised(text), normalised(source)
-    if copy and copy == original:
-        return 1.0
-    words = copy.split()
-    return common_run(words, original.split()) / len(words) if words else 0.0
+    if not words or words == source:
+        return float(bool(words))
+    return common_run(words, source) / len(words)
 
 
 def common_run(first: Sequence[str], second: Sequence[str]) -> int:

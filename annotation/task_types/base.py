@@ -21,7 +21,7 @@ from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.extra_exports import ExtraExport
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
-from annotation.task_types.questions import Answer, AnswerError, Part, Question, questions_in
+from annotation.task_types.questions import Answer, AnswerError, Grid, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.sources import Sources
@@ -113,13 +113,18 @@ class Page:
     pulls: int = 0
     pull_needs: Mapping[str, str] = field(default_factory=dict)
 
+    #: The questions in ``parts``, including those in grids.
+    questions: Sequence[Question] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        questions = [
+            question for part in self.parts for question in (part.questions if isinstance(part, Grid) else (part,))
+        ]
+        object.__setattr__(self, "questions", questions)
+
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""
         return [key for key in self.pull_needs if not typed.get(key, "").strip()]
-
-    @property
-    def questions(self) -> list[Question]:
-        return list(questions_in(self.parts))
 
     def clean(self, form: Mapping[str, str]) -> tuple[dict[str, Answer], dict[str, str]]:
         """Answers and errors, both by question key. A question that is not shown has the answer None."""
@@ -329,8 +334,9 @@ class TaskType(Sources, ABC):
         Default: all answers in words, with the item's context and texts and the question itself. A single word is
         enough if the question is optional or about no item.
         """
+        facts_of_item = {index: self.describe_item(item.payload) for index, item in enumerate(shown.items)}
         for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
-            facts = ItemFacts() if page.item is None else self.describe_item(shown.items[page.item].payload)
+            facts = ItemFacts() if page.item is None else facts_of_item[page.item]
             sources = [facts.context, *(text for group in facts.texts for text in group)]
             for question in page.questions:
                 text = page_answers.get(question.key)

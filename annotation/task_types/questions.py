@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -292,15 +292,6 @@ def describe_options(question: Question, options: Sequence[Option]) -> QuestionD
     return QuestionDescription(
         question.topic, question.label, question.stored_on, question.kind, question.help, targets=named
     )
-
-
-def questions_in(parts: Sequence[Part]) -> Iterator[Question]:
-    """The questions in a page's parts, including those in grids."""
-    for part in parts:
-        if isinstance(part, Grid):
-            yield from part.questions
-        else:
-            yield part
 
 
 def joined_target(*parts: str) -> str:

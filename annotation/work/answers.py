@@ -16,9 +16,9 @@ from django.utils import timezone
 
 from annotation import sql
 from annotation.deadlocks import TRIES, is_deadlock
-from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to, shown_items
+from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to
 from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
-from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown
+from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
 from annotation.work.allocation import continue_as_extra, revive_late
 from annotation.work.cancelling_offers import cancel_offers
@@ -167,6 +167,7 @@ class OpenWork:
     synthetic: bool
     excluded: bool
     extra: bool
+    item_ids: Sequence[int]
     shown: Shown
     instrument: Instrument
     steps: Sequence[SentStep]
@@ -206,7 +207,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
     if not rows:
         raise Assignment.DoesNotExist
     state, hit_id, order, accepted_at, arm_id, study_id, synthetic, excluded, extra = rows[0][:9]
-    instrument = live_instrument(arm_id)
+    instrument, items = live_instrument(arm_id), hit_items(hit_id)
     return OpenWork(
         id=assignment_id,
         state=state,
@@ -217,8 +218,11 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         synthetic=bool(synthetic),
         excluded=bool(excluded),
         extra=bool(extra),
+        item_ids=[pk for pk, _ in items],
         shown=instrument.shown(
-            shown_items(hit_id), sql.from_json(Assignment, "order", order), offers_to(assignment_id, instrument)
+            [item for _, item in items],
+            sql.from_json(Assignment, "order", order),
+            offers_to(assignment_id, instrument),
         ),
         instrument=instrument,
         steps=[
@@ -298,13 +302,12 @@ def derive_ratings(
     If one answer gives several ratings, only the first of them has the answer's time.
     """
     timed: set[tuple[int, str]] = set()
-    ids = [pk for pk, _ in hit_items(work.hit_id)]
     return [
         {
             "study": work.study_id,
             "submission": submission,
             "participant": work.participant_id,
-            "item": None if row.item is None else ids[row.item],
+            "item": None if row.item is None else work.item_ids[row.item],
             "question": row.question,
             "target": row.target,
             "scale": row.scale,
@@ -348,7 +351,7 @@ def derive_outputs(
             "study": work.study_id,
             "submission": submission,
             "number": number,
-            "item": _item_id(work, output),
+            "item": None if output.item is None else work.item_ids[output.item],
             "kind": output.kind,
             "context": output.context,
             "texts": list(output.texts),
@@ -357,10 +360,6 @@ def derive_outputs(
         }
         for number, output in enumerate(outputs)
     ]
-
-
-def _item_id(work: OpenWork, derived: RatingData | OutputData) -> int | None:
-    return None if derived.item is None else hit_items(work.hit_id)[derived.item][0]
 
 
 def _seconds(step: SentStep, row: RatingData, timed: set[tuple[int, str]]) -> float | None:
