@@ -150,7 +150,11 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         arm_id = take_least_filled_arm(posting.study, reward, also_done=confirms).pk
     elif posting.one_listing:
         _end_longest_if_full(posting)
-        arm_id = _draw_arm(posting.study, posting.hit.arm_id)
+        try:
+            arm_id = take_least_filled_arm(posting.study, also_done=True).pk
+        except NotAdmitted:  # all arms have their participants, but the platform gave out a place nevertheless
+            arm_id = posting.hit.arm_id
+            Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
     else:
         arm_id = posting.hit.arm_id
         Arm.objects.filter(pk=arm_id).update(n_enrolled=F("n_enrolled") + 1)
@@ -163,18 +167,6 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         completion_code=random_code(10),
         synthetic=worker.synthetic,
     )
-
-
-def _draw_arm(study: Study, otherwise: int) -> int:
-    """The arm (its id) with the fewest people, with one more counted in it.
-
-    If all arms have their participants, the platform gave out a place nevertheless: then it is the arm ``otherwise``.
-    """
-    try:
-        return take_least_filled_arm(study, also_done=True).pk
-    except NotAdmitted:
-        Arm.objects.filter(pk=otherwise).update(n_enrolled=F("n_enrolled") + 1)
-        return otherwise
 
 
 def _offers(posting: Posting, arm_id: int) -> bool:

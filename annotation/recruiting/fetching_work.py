@@ -42,7 +42,12 @@ def fetch_answer(*, outside: OutsideAssignment, actor: str) -> Submission:
     work = _assignment_here(outside)
     if work.state in DONE:
         raise invalid("work", "This work is already here.", "Sync to see the platform's latest state.")
-    _make_room(work)
+    if work.state != State.ACCEPTED:
+        # It has ended here. Its place may have been given to somebody else.
+        hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
+        Hit.objects.filter(pk=hit.pk, n_live__gte=F("wanted")).update(wanted=F("wanted") + 1)
+        Assignment.objects.filter(pk=work.pk, state=State.RETURNED).update(state=State.ABANDONED)
+        work.refresh_from_db()
     submitted_fields, number = answer_fields(outside.answer), work.steps.count()
     drafts = {draft.number: draft.answers for draft in Draft.objects.filter(assignment=work)}
     while work.state not in DONE:
@@ -80,16 +85,6 @@ def _assignment_here(outside: OutsideAssignment) -> Assignment:
         what = f"This worker cannot take part in the study ({refusal.reason})."
         raise invalid("work", what, LOOK) from None
     return Assignment.objects.get(pk=accepted.pk)
-
-
-def _make_room(work: Assignment) -> None:
-    """Make it possible to finish work that has ended here, even if its place was given to somebody else."""
-    if work.state == State.ACCEPTED:
-        return
-    hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
-    Hit.objects.filter(pk=hit.pk, n_live__gte=F("wanted")).update(wanted=F("wanted") + 1)
-    Assignment.objects.filter(pk=work.pk, state=State.RETURNED).update(state=State.ABANDONED)
-    work.refresh_from_db()
 
 
 def answer_fields(answer: str) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ rejection also excluded the submission, it is included again.
 from __future__ import annotations
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 
 from annotation.audit import record
 from annotation.deadlocks import again_after_deadlock
@@ -36,7 +36,13 @@ def restore_places(*, study: Study, platform: str, actor: str) -> list[int]:
     for submission in approved.order_by("pk"):
         include_forgiven(submission=submission, actor=actor)
     restored = []
-    for work in _approved_without_place(study, platform).order_by("pk"):
+    # Released work that the platform has approved, of the same worker, and that nobody excluded. Without work that was
+    # released because its worker had rated one of its texts before.
+    released = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=State.RELEASED)
+    without_place = released.filter(~rated_before(), outside__state=Outside.APPROVED, submission__isnull=False).exclude(
+        submission__in=excluded_submissions(study)
+    )
+    for work in without_place.select_for_update(of=("self",), no_key=True).order_by("pk"):
         hit = Hit.objects.select_for_update(no_key=True).get(pk=work.hit_id)
         if hit.n_live >= hit.wanted:
             continue
@@ -46,16 +52,6 @@ def restore_places(*, study: Study, platform: str, actor: str) -> list[int]:
         record(study=study, actor=actor, action="take back place", assignment=work.pk, why="rejection undone")
         restored.append(hit.pk)
     return restored
-
-
-def _approved_without_place(study: Study, platform: str) -> QuerySet[Assignment]:
-    """Released work that the platform has approved, of the same worker, and that nobody excluded. Without work that was
-    released because its worker had rated one of its texts before."""
-    released = Assignment.objects.filter(posting__study=study, posting__platform=platform, state=State.RELEASED)
-    approved = released.filter(~rated_before(), outside__state=Outside.APPROVED, submission__isnull=False).exclude(
-        submission__in=excluded_submissions(study)
-    )
-    return approved.select_for_update(of=("self",), no_key=True)
 
 
 def surplus_postings(hit_ids: list[int], platform: str) -> list[Posting]:

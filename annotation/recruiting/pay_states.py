@@ -43,38 +43,34 @@ def delay_of(study: Study) -> timedelta | None:
     return timedelta(hours=int(hours)) if hours else None
 
 
+PLATFORM_STATES = (
+    (OutsideState.REJECTED, "rejected"),
+    (OutsideState.APPROVED, "approved"),
+    (OutsideState.PARTIAL, "partly_paid"),  # the platform does not report how much
+)
+
+
 def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Any]:
     """The study's submissions, each with its ``pay``: a key of PAY_STATES. Simulated workers are never paid."""
     delay = delay_of(study)
     cutoff = (now or timezone.now()) - delay if delay else None
+    posted, excluded = Q(assignment__posting__platform__in=paying()), excluded_submissions(study)
     cases = [
         When(Q(participant__synthetic=True) | Q(assignment__hit__reward=0), then=Value("no_reward")),
         When(Exists(rewards(study).filter(submission=OuterRef("pk"))), then=Value("paid")),
-        *_on_platform(study),
+        # For posted work, the platform's state decides, except that excluded work does not wait for an approval.
+        *(When(posted & Q(assignment__outside__state=state), then=Value(pay)) for state, pay in PLATFORM_STATES),
+        When(posted & Q(pk__in=unconfirmed_submissions(study).values("pk")), then=Value("unconfirmed")),
+        When(posted & Q(pk__in=excluded), then=Value("excluded")),
+        When(posted, then=Value("to_approve")),
         When(Q(newest=Decision.REJECT), then=Value("rejected")),
         When(Q(newest=Decision.APPROVE), then=Value("to_pay")),
-        When(pk__in=excluded_submissions(study), then=Value("excluded")),
+        When(pk__in=excluded, then=Value("excluded")),
     ]
     if cutoff is not None:
         cases.append(When(received_at__gt=cutoff, then=Value("waiting")))
     submissions = Submission.objects.filter(study=study).annotate(newest=newest_decision())
     return submissions.annotate(pay=Case(*cases, default=Value("to_pay"), output_field=CharField()))
-
-
-def _on_platform(study: Study) -> list[When]:
-    """For posted work, the platform's state decides, except that excluded work does not wait for an approval."""
-    posted = Q(assignment__posting__platform__in=paying())
-    states = {
-        OutsideState.REJECTED: "rejected",
-        OutsideState.APPROVED: "approved",
-        OutsideState.PARTIAL: "partly_paid",  # the platform does not report how much
-    }
-    return [
-        *(When(posted & Q(assignment__outside__state=state), then=Value(pay)) for state, pay in states.items()),
-        When(posted & Q(pk__in=unconfirmed_submissions(study).values("pk")), then=Value("unconfirmed")),
-        When(posted & Q(pk__in=excluded_submissions(study)), then=Value("excluded")),
-        When(posted, then=Value("to_approve")),
-    ]
 
 
 def paying() -> list[str]:

@@ -68,22 +68,18 @@ def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
     The study must be live, so that its hits are planned. Hits that already have postings get no more.
     """
     platform.fees()  # may ask the endpoint, which must not wait for the transaction that waits for it
-    return _plan_postings(study=study, platform=platform, actor=actor)
-
-
-@transaction.atomic
-def _plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
-    now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    settings = settings_of(now, platform)
-    problems = [*_problems(now, platform), *platform.problems(now, settings, offered_hits(now))]
-    refuse_if_any(problems)
-    planned = platform.plan(now, settings)
-    for posting in planned:
-        posting.state = State.PLANNED
-    Posting.objects.bulk_create(planned, batch_size=BATCH)
-    spending_guard.set_aside(study=now, platform=platform, costs=spending_guard.posting_costs(now, platform, planned))
-    if planned:
-        record(study=now, actor=actor, action="plan postings", platform=platform.name, postings=len(planned))
+    with transaction.atomic():
+        now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        settings = settings_of(now, platform)
+        refuse_if_any([*_problems(now, platform), *platform.problems(now, settings, offered_hits(now))])
+        planned = platform.plan(now, settings)
+        for posting in planned:
+            posting.state = State.PLANNED
+        Posting.objects.bulk_create(planned, batch_size=BATCH)
+        costs = spending_guard.posting_costs(now, platform, planned)
+        spending_guard.set_aside(study=now, platform=platform, costs=costs)
+        if planned:
+            record(study=now, actor=actor, action="plan postings", platform=platform.name, postings=len(planned))
     return len(planned)
 
 

@@ -93,18 +93,15 @@ class Estimate:
 def estimate(study: Study, platform: Platform, settings: Mapping[str, Any]) -> Estimate:
     """What the study costs on the platform with these settings. Raises Invalid if it cannot be planned."""
     offered = offered_by(study)
-    seconds, source, of, n = _time(study)
+    # Seconds per hit, measured if people have submitted; else as estimated or in the pilot.
+    seconds: float | None = None
+    source, of, n = "", "", 0
+    if measured := pay_of(study):
+        longest = max(measured, key=lambda arm: arm.seconds)
+        seconds, source, of, n = longest.seconds, "measured", study.slug, longest.n
+    elif estimated := time_per_hit(study):
+        seconds, source, of, n = estimated.seconds, estimated.source, estimated.of, estimated.n
     rewards = sorted({hits.reward for hits in offered})
     wages = [Wage(reward, rate, is_low(rate)) for reward in rewards if seconds for rate in [hourly(reward, seconds)]]
     cost = platform.cost(offered, dict(settings))
     return Estimate(cost, platform.remarks(offered, dict(settings)) if offered else [], wages, seconds, source, of, n)
-
-
-def _time(study: Study) -> tuple[float | None, str, str, int]:
-    """Seconds per hit, measured if people have submitted; else as estimated or in the pilot."""
-    measured = pay_of(study)
-    if measured:
-        longest = max(measured, key=lambda arm: arm.seconds)
-        return longest.seconds, "measured", study.slug, longest.n
-    estimated = time_per_hit(study)
-    return (estimated.seconds, estimated.source, estimated.of, estimated.n) if estimated else (None, "", "", 0)

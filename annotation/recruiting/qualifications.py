@@ -153,7 +153,11 @@ def _to_revoke(kind: QualificationType, earned: Mapping[Worker, int]) -> list[tu
     the limit was raised, or they returned their part."""
     if kind.purpose not in (Purpose.LIMIT, Purpose.PART):
         return []
-    keep, revoked = {worker.pk for worker in earned} | _soon_confirmed(kind), _made_calls(kind, "revoke")
+    keep, revoked = {worker.pk for worker in earned}, _made_calls(kind, "revoke")
+    if kind.purpose == Purpose.LIMIT:
+        # Who got it at once keeps it, because the platform may not have been asked since.
+        recent = Q(received_at__gt=timezone.now() - UNTIL_CONFIRMED)
+        keep |= set(_at_limit(kind, also=recent).values_list("participant__worker", flat=True))
     lost = {}
     for key in _made_calls(kind, "grant"):
         worker = int(key.split("/")[2])
@@ -198,14 +202,6 @@ def _at_limit(kind: QualificationType, *, also: Q | None = None) -> QuerySet[Sub
     )
     at_limit = counted.annotate(n=Count("pk")).filter(n__gte=limit) if limit is not None else counted.none()
     return at_limit.values("participant__worker")
-
-
-def _soon_confirmed(kind: QualificationType) -> set[int]:
-    """Workers who keep the qualification that they got at once, because the platform may not have been asked since."""
-    if kind.purpose != Purpose.LIMIT:
-        return set()
-    recent = Q(received_at__gt=timezone.now() - UNTIL_CONFIRMED)
-    return set(_at_limit(kind, also=recent).values_list("participant__worker", flat=True))
 
 
 def _workers(ids: QuerySet[Any, Any]) -> QuerySet[Worker]:

@@ -168,7 +168,12 @@ def _store(posting: Posting, rows: Sequence[Reported]) -> int:
     Posting.objects.select_for_update(no_key=True).get(pk=posting.pk)
     stored = {(outside.external_id, outside.worker_id): outside for outside in posting.outside.defer("answer")}
     now = timezone.now()
-    rows = _without_redacted(posting, rows)
+    # The platform still has the ids and answers of workers whose data were deleted here.
+    deleted = Assignment.objects.filter(posting=posting, participant__redacted_at__isnull=False)
+    nobody = dict(deleted.values_list("platform_assignment_id", "participant__worker__platform_id"))
+    rows = [
+        replace(row, worker_id=nobody[row.external_id], answer="") if row.external_id in nobody else row for row in rows
+    ]
     new: list[OutsideAssignment] = []
     changed: list[OutsideAssignment] = []
     latest = {(row.external_id, row.worker_id): row for row in rows}
@@ -190,15 +195,6 @@ def _store(posting: Posting, rows: Sequence[Reported]) -> int:
             end_returned(posting=posting, worker_id=row.worker_id, assignment_id=row.external_id)
     Posting.objects.filter(pk=posting.pk).update(synced_at=now)
     return len(new) + len(changed)
-
-
-def _without_redacted(posting: Posting, rows: Iterable[Reported]) -> list[Reported]:
-    """The rows without the ids and answers of workers whose data were deleted here: the platform still has them."""
-    deleted = Assignment.objects.filter(posting=posting, participant__redacted_at__isnull=False)
-    nobody = dict(deleted.values_list("platform_assignment_id", "participant__worker__platform_id"))
-    return [
-        replace(row, worker_id=nobody[row.external_id], answer="") if row.external_id in nobody else row for row in rows
-    ]
 
 
 def sync_assignment(*, platform: Platform, name: str) -> bool:

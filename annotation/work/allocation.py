@@ -262,8 +262,11 @@ def _accept(participant_id: int, *, lasting: bool = False) -> Accepted:
     if terms.at_limit:
         raise NothingLeft("limit")
     _check_first(terms)
-    if terms.n_ended and (revived := _revive_latest(participant_id, terms)):
-        return Accepted(revived)
+    if terms.n_ended:
+        ended = Assignment.objects.filter(participant_id=participant_id, state=State.ABANDONED)
+        last = ended.order_by("-ended_at", "-pk").first()
+        if last and (revived := _revive(last, terms)):
+            return Accepted(revived)
     hit_id, slot = _next_place(terms, participant_id)
     if not terms.n_ended:
         return _give(terms, participant_id, hit_id, slot=slot)
@@ -371,12 +374,6 @@ def free_slot(hit_id: int, n_live: int, *, preferred: int = 0) -> int:
         return preferred
     used_slots = {slot for (slot,) in sql.fetch_all(_SLOTS, hit_id)}
     return preferred if preferred not in used_slots else min(set(range(len(used_slots) + 1)) - used_slots)
-
-
-def _revive_latest(participant_id: int, terms: Terms) -> int | None:
-    ended = Assignment.objects.filter(participant_id=participant_id, state=State.ABANDONED)
-    last = ended.order_by("-ended_at", "-pk").first()
-    return last.pk if last and _revive(last, terms) else None
 
 
 @transaction.atomic

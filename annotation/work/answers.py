@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, OperationalError, connection, transaction
@@ -23,7 +24,7 @@ from annotation.task_types.questions import Answer, clean_text
 from annotation.work.allocation import continue_as_extra, revive_late
 from annotation.work.cancelling_offers import cancel_offers
 from annotation.work.offers import closing, lacks_offers, request_offers
-from annotation.work.quick_rules import Sent, Where, flag_columns, quick_findings, written_texts
+from annotation.work.quick_rules import Sent, Where, findings_in, flag_columns, written_texts
 from annotation.work.taking_back import take_back
 from common.text_length import is_blank
 
@@ -74,7 +75,11 @@ def submit_step(
 
 def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[str, Any]) -> Outcome:
     if number < len(work.steps):
-        return _sent_before(work, number, data)
+        # A retry, or another tab's answers to a step that is already stored.
+        before = work.answers()
+        page = work.walk().page(number, lambda: before[:number])
+        same = page is not None and page.clean(data)[0] == before[number]
+        return Outcome("repeated" if same else "differs", complete=work.state in (State.SUBMITTED, State.RELEASED))
     if work.state == State.ABANDONED:
         if (reopened := _reopened(work)) is None:
             keep_draft(assignment_id=work.id, number=number, data=data, late=True)
@@ -99,7 +104,9 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         _store(work, step, now, uses)
         _cancel_needless(work.id, number, page)
         if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, answers])):
-            _request_on_commit(work.id, number + 1, following)
+            # The suggesters write while the browser loads the page. If this fails, the page requests the texts itself.
+            request = partial(request_offers, assignment_id=work.id, number=number + 1, page=following)
+            transaction.on_commit(request, robust=True)
         return Outcome("stored")
     feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
     feedback = "" if is_blank(feedback) else feedback
@@ -125,23 +132,6 @@ def _cancel_needless(assignment_id: int, number: int, page: Page) -> None:
     """A page with a button can be sent while suggestions are on their way. Nobody would see them any more."""
     if page.pulls:
         cancel_offers(assignments=[assignment_id], number=number)
-
-
-def _sent_before(work: OpenWork, number: int, data: Mapping[str, str]) -> Outcome:
-    """The outcome of a retry, or of another tab's answers to a step that is already stored."""
-    answers = work.answers()
-    page = work.walk().page(number, lambda: answers[:number])
-    same = page is not None and page.clean(data)[0] == answers[number]
-    complete = work.state in (State.SUBMITTED, State.RELEASED)
-    return Outcome("repeated" if same else "differs", complete=complete)
-
-
-def _request_on_commit(assignment_id: int, number: int, page: Page) -> None:
-    """Let the suggesters write while the browser loads the page. If this fails, the page requests the texts itself."""
-    transaction.on_commit(
-        lambda: request_offers(assignment_id=assignment_id, number=number, page=page),
-        robust=True,
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,11 +266,11 @@ def _completion(
         "received_at": now,
     }
     its = sql.Found(_ITS_SUBMISSION, (work.id,))
-    texts = written_texts(pages, [step.answers for step in steps])
     links = {"submission": its, "created_at": now}
-    where = None if work.synthetic else Where(work.study_id, work.participant_id)
     whole_work = sent_work(work, pages, steps, seconds)
-    findings = quick_findings(whole_work, work.instrument.quality, where=where)
+    texts = written_texts(pages, whole_work.answers)
+    where = None if work.synthetic else Where(work.study_id, work.participant_id)
+    findings = findings_in(whole_work.as_work(), work.instrument.quality, texts, where=where)
     flags = [flag_columns(finding, links) for finding in findings]
     derived = [
         (Rating, derive_ratings(work, whole_work.ratings, steps, submission=its, now=now)),
@@ -301,7 +291,7 @@ def derive_ratings(
 
     If one answer gives several ratings, only the first of them has the answer's time.
     """
-    timed: set[tuple[int, str]] = set()
+    seconds = {(row.step, row.key): steps[row.step].timing.get(row.key, {}).get("seconds") for row in rows}
     return [
         {
             "study": work.study_id,
@@ -313,7 +303,7 @@ def derive_ratings(
             "scale": row.scale,
             "value": row.value,
             "text": row.text,
-            "seconds": _seconds(steps[row.step], row, timed),
+            "seconds": seconds.pop((row.step, row.key), None),
             "created_at": now,
         }
         for row in rows
@@ -360,14 +350,6 @@ def derive_outputs(
         }
         for number, output in enumerate(outputs)
     ]
-
-
-def _seconds(step: SentStep, row: RatingData, timed: set[tuple[int, str]]) -> float | None:
-    if (row.step, row.key) in timed:
-        return None
-    timed.add((row.step, row.key))
-    seconds = step.timing.get(row.key, {}).get("seconds")
-    return float(seconds) if seconds is not None else None
 
 
 def clean_timing(timing: Mapping[str, Any], page: Page) -> dict[str, dict[str, float]]:

@@ -131,9 +131,11 @@ class Browser:
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if body is not None else {}
         for attempt in range(MOST_TRIES):
             try:
-                connection = self.connection = self.connection or self._connect()
-                connection.request(method, path, body=body, headers=headers)
-                response = connection.getresponse()
+                if self.connection is None:
+                    kind = http.client.HTTPSConnection if self.parts.scheme == "https" else http.client.HTTPConnection
+                    self.connection = kind(self.parts.hostname or "", self.parts.port, timeout=60)
+                self.connection.request(method, path, body=body, headers=headers)
+                response = self.connection.getresponse()
                 received = Response(
                     response.status, response.getheader("Location", ""), response.read().decode("utf-8")
                 )
@@ -148,11 +150,6 @@ class Browser:
                 return received
             time.sleep(0.5)
         return received
-
-    def _connect(self) -> http.client.HTTPConnection:
-        secure = self.parts.scheme == "https"
-        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-        return kind(self.parts.hostname or "", self.parts.port, timeout=60)
 
     def close(self) -> None:
         if self.connection:
@@ -228,7 +225,11 @@ class Bot:
         if page is None:
             raise BotError(f"{path} shows step {step_token.step + 1}, behind the last")
         while page.pulls and (typed := instrument.task.simulate_pull(self.worker, shown, page)) is not None:
-            self._ask(path, typed | {"form": token})
+            # Press the page's button for suggestions and wait until they arrive.
+            reply = self.browser.post(f"{path}suggest", typed | {"form": token})
+            if not reply.goes_on or "?" in reply.location:
+                raise BotError(f"POST {path}suggest answered {reply.status} and led to {reply.location or 'nowhere'}")
+            self._read(path)
             shown = shown_to(assignment, instrument)
             page = instrument.page(shown, step_token.step, lambda: before) or page
         form = instrument.task.simulate(self.worker, shown, page, before)
@@ -241,13 +242,6 @@ class Bot:
             return False
         self.done()
         return True
-
-    def _ask(self, path: str, form: dict[str, str]) -> None:
-        """Press the page's button for suggestions and wait until they arrive."""
-        reply = self.browser.post(f"{path}suggest", form)
-        if not reply.goes_on or "?" in reply.location:
-            raise BotError(f"POST {path}suggest answered {reply.status} and led to {reply.location or 'nowhere'}")
-        self._read(path)
 
     def _read(self, path: str) -> _Reader:
         """The page, as soon as it no longer waits for suggestions."""

@@ -232,9 +232,14 @@ def store_batch(*, batch: Batch, participant_id: int, now: datetime | None = Non
         return "early"
     with sql.quick_transaction(announced=False):
         page = sql.fetch_first(_PAGE, token.step, token.step, token.assignment, participant_id)
-        if page is None or not _is_open(page[0], page[1], now):
+        if page is None:
             return "ended"
-        if int(page[2]) + batch.size > MOST_PAGE_BYTES:
+        state, sent_at, stored_bytes = page
+        if sent_at is None and state not in (Assignment.State.ACCEPTED, Assignment.State.ABANDONED):
+            return "ended"
+        if sent_at is not None and now - sql.aware(sent_at) > LATE:
+            return "ended"
+        if int(stored_bytes) + batch.size > MOST_PAGE_BYTES:
             return "full"
         row = {
             "assignment": token.assignment,
@@ -247,9 +252,3 @@ def store_batch(*, batch: Batch, participant_id: int, now: datetime | None = Non
         }
         text, params = sql.insertion(EventBatch, row)
         return "stored" if sql.execute(text + _ONCE, *params) else "repeated"
-
-
-def _is_open(state: str, sent_at: Any, now: datetime) -> bool:
-    if sent_at is not None:
-        return now - sql.aware(sent_at) <= LATE
-    return state in (Assignment.State.ACCEPTED, Assignment.State.ABANDONED)

@@ -87,7 +87,13 @@ class _Rules:
 
     def __init__(self, seeker: Seeker, lock: str) -> None:
         self.seeker, self.lock = seeker, lock
-        self.fresh_checks_left = _has_fresh_checks(seeker)
+        # Whether the arm has a gold or attention item that they have not had. No query where the arm has none.
+        self.fresh_checks_left = False
+        if checks := check_items(seeker.arm_id):
+            listed = ", ".join(["%s"] * len(checks))
+            had = f"SELECT COUNT(*) FROM annotation_takenitem WHERE participant_id = %s AND item_id IN ({listed})"  # noqa: S608
+            row = sql.fetch_one(had, seeker.participant_id, *checks)
+            self.fresh_checks_left = row is not None and row[0] < len(checks)
 
     def first(self, layer: int | None = None) -> FreeHit | None:
         if self.fresh_checks_left and (hit := self._fetch(layer, _NOTHING_HAD)):
@@ -123,14 +129,3 @@ def layer_of(seeker: Seeker) -> int | None:
     layers = sql.fetch_all(_LAYERS, seeker.arm_id)
     best = max(layers, key=lambda row: (row[1] / (row[3] + 1), -row[2]), default=None)
     return None if best is None else int(best[0])
-
-
-def _has_fresh_checks(seeker: Seeker) -> bool:
-    """Whether the arm has a gold or attention item that they have not had. No query where the arm has none."""
-    checks = check_items(seeker.arm_id)
-    if not checks:
-        return False
-    listed = ", ".join(["%s"] * len(checks))
-    had = f"SELECT COUNT(*) FROM annotation_takenitem WHERE participant_id = %s AND item_id IN ({listed})"  # noqa: S608
-    row = sql.fetch_one(had, seeker.participant_id, *checks)
-    return row is not None and row[0] < len(checks)

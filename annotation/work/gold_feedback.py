@@ -87,7 +87,9 @@ class _Judge:
         mine = [
             self.check.is_right(row.question, row.target, row.value, row.text)
             for row in rows
-            if row.step == len(self.answers) - 1 and row.key == question.key and self._is_about(row.item)
+            if (row.step, row.key) == (len(self.answers) - 1, question.key)
+            and row.item is not None
+            and self.shown.items[row.item].external_id == self.item
         ]
         decided = [right for right in mine if right is not None]
         return all(decided) if decided else None
@@ -100,9 +102,6 @@ class _Judge:
             right = [point for point in points if self.is_right(question, answers | {question.key: point.value})]
             return tuple(point.text for point in right)
         return tuple(answer for answers in self.check.answers.values() for answer in answers)
-
-    def _is_about(self, index: int | None) -> bool:
-        return index is not None and self.shown.items[index].external_id == self.item
 
 
 def _named(question: Question, answer: Answer) -> str:

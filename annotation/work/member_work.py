@@ -76,7 +76,10 @@ def works_blind(study: Study, user: User) -> bool:
         return False
     own_share = next((coder for coder in coders_of(study) if coder.user_id == user.pk), None)
     if own_share is not None:
-        return own_share.active and _has_work_left(study, own_share.participant_id)
+        # A hit with a place that this coder has not filled. What others filled before they left is not theirs.
+        sent = Assignment.objects.filter(participant=own_share.participant_id, state=Assignment.State.SUBMITTED)
+        unfilled = Hit.objects.filter(study=study, n_submitted__lt=F("wanted")).exclude(pk__in=sent.values("hit"))
+        return own_share.active and unfilled.exists()
     owner = Membership.objects.filter(study=study, user=user, role=Membership.Role.OWNER).exists()
     return not (owner or user.is_superuser or reasons_not_to_start(study, user))
 
@@ -86,12 +89,6 @@ def _for_members(study: Study) -> bool:
         return get_type(study.task_type).for_members
     except UnknownTaskType:
         return False
-
-
-def _has_work_left(study: Study, participant_id: int) -> bool:
-    """Whether a hit has a place that this coder has not filled. What others filled before they left is not theirs."""
-    sent_hits = Assignment.objects.filter(participant=participant_id, state=Assignment.State.SUBMITTED).values("hit")
-    return Hit.objects.filter(study=study, n_submitted__lt=F("wanted")).exclude(pk__in=sent_hits).exists()
 
 
 @transaction.atomic

@@ -6,8 +6,9 @@ side, and there is only one offer for each key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from django.utils import timezone
@@ -15,7 +16,7 @@ from django.utils import timezone
 from annotation import sql
 from annotation.instrument import Instrument, Walk, hit_items, offers_to, shown_items
 from annotation.models import Assignment, Offer
-from annotation.task_types.base import Answers, Page
+from annotation.task_types.base import Page
 from annotation.task_types.items import Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse
 from annotation.work.cancelling_offers import requests_of
@@ -50,7 +51,7 @@ class OpenPage:
 
 def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> OpenPage:
     """The page as the worker gets it now. Stores the suggestions that it shows for the first time."""
-    answers = _read_once(lambda: given_answers(assignment_id))
+    answers = cache(lambda: given_answers(assignment_id))
 
     def drawn() -> tuple[Walk, Page | None]:
         offers = offers_to(assignment_id, instrument)
@@ -86,17 +87,6 @@ def _needed(walk: Walk, page: Page, number: int) -> Needed | None:
     return Needed(walk.task.pull(walk.shown, page, pull.typed), pull.number) if pull else None
 
 
-def _read_once(read: Callable[[], Sequence[Answers]]) -> Callable[[], Sequence[Answers]]:
-    read_answers: list[Sequence[Answers]] = []
-
-    def answers() -> Sequence[Answers]:
-        if not read_answers:
-            read_answers.append(read())
-        return read_answers[0]
-
-    return answers
-
-
 def lacks_offers(walk: Walk, page: Page, number: int) -> bool:
     """Whether the page needs suggestions that it has not shown yet."""
     return bool(page.asks) and not {ask.side for ask in page.asks} <= set(walk.shown.offers.at(number))
@@ -129,9 +119,10 @@ def requests_for(assignment_id: int, number: int, page: Page) -> list[Request]:
 def _requests(assignment_id: int, number: int, needed: Needed) -> list[Request]:
     """What to ask the suggesters for. The seed is the assignment's. With its key, each request gets its own seed."""
     seed = Assignment.objects.values_list("seed", flat=True).get(pk=assignment_id)
+    page_prefix = requests_of(assignment_id, number) + (f"{needed.pull}/" if needed.pull else "")
     return [
         Request(
-            key=_key(assignment_id, number, ask, needed.pull),
+            key=f"{page_prefix}{ask.side}",
             suggester=ask.suggester,
             fields=ask.fields,
             round=ask.round,
@@ -140,10 +131,6 @@ def _requests(assignment_id: int, number: int, needed: Needed) -> list[Request]:
         )
         for ask in needed.asks
     ]
-
-
-def _key(assignment_id: int, number: int, ask: Ask, pull: int) -> str:
-    return f"{requests_of(assignment_id, number)}{f'{pull}/' if pull else ''}{ask.side}"
 
 
 def _waiting(deliveries: Sequence[Delivery]) -> Waiting | None:

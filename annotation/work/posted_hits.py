@@ -34,7 +34,12 @@ def free_hit_of(participant: Participant, posting: Posting) -> Hit:
     if hit is not None:
         return hit
     if posting.hit_id is not None:
-        _refuse_if_others_need_it(participant, posting)
+        # If some are free for others, those still fill the places.
+        free = hits_of(posting).filter(n_live__lt=F("wanted"))
+        if free.filter(arm=participant.arm_id).exists():
+            raise NotAdmitted("limit" if participant.assignments.exists() else "own_text")
+        if free.exists():
+            raise NotAdmitted("other_arm")
     busy = Assignment.objects.filter(_given_out_with(posting), state=State.ACCEPTED, hit__in=hits)
     oldest = busy.order_by("accepted_at", "pk").values_list("hit", flat=True).first()
     if not platform_class(posting.platform).confirms or not (oldest or hits.exists()):
@@ -86,15 +91,6 @@ def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
     skip = connection.features.has_select_for_update_skip_locked and not wait
     free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
     return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
-
-
-def _refuse_if_others_need_it(participant: Participant, posting: Posting) -> None:
-    """Refuse a worker for whom no hit is free while some are free for others: those still fill the places."""
-    free = hits_of(posting).filter(n_live__lt=F("wanted"))
-    if free.filter(arm=participant.arm_id).exists():
-        raise NotAdmitted("limit" if participant.assignments.exists() else "own_text")
-    if free.exists():
-        raise NotAdmitted("other_arm")
 
 
 def make_room(hit: Hit, posting: Posting) -> None:

@@ -50,9 +50,15 @@ class Sent:
         checks: dict[str, Check] = {
             item.external_id: check for item in self.shown.items if (check := check_of(item)) is not None
         }
+        chosen = [
+            Chosen(question.scale.name, float(answer))
+            for page, answers in zip(self.pages, self.answers, strict=True)
+            for question in page.questions
+            if question.kind == "scale" and isinstance(answer := answers.get(question.key), int | float)
+        ]
         return Work(
             answers=[self._answered(row) for row in self.ratings],
-            chosen=list(_chosen(self.pages, self.answers)),
+            chosen=chosen,
             texts=list(self.task.written(self.shown, self.pages, self.answers)),
             questions=sum(answer is not None for answers in self.answers for answer in answers.values()),
             seconds=self.seconds,
@@ -72,22 +78,8 @@ class Sent:
         return Answered(item, row.question, row.target, row.value, row.text, row.step, **ends)
 
 
-def _chosen(pages: Sequence[Page], answers: Sequence[Answers]) -> Iterator[Chosen]:
-    for page, page_answers in zip(pages, answers, strict=True):
-        for question in page.questions:
-            answer = page_answers.get(question.key)
-            if question.kind == "scale" and isinstance(answer, int | float):
-                yield Chosen(question.scale.name, float(answer))
-
-
-def quick_findings(submission: Sent, settings: Settings, *, where: Where | None) -> list[Finding]:
-    """What the quick rules find, once per place. ``where`` is None for simulated workers."""
-    work = submission.as_work()
-    return findings_in(work, settings, written_texts(submission.pages, submission.answers), where=where)
-
-
 def findings_in(work: Work, settings: Settings, texts: Sequence[Written], *, where: Where | None) -> list[Finding]:
-    """The same for a submission that is already in the form that the rules read."""
+    """What the quick rules find, once per place. ``where`` is None for simulated workers."""
     findings = list(find_in(work, settings))
     least = settings.at("same_text")
     if where is not None and least is not None:

@@ -203,7 +203,12 @@ def summary(participant_id: int) -> Summary:
     n_submitted, n_stopped, last, tasks, n_tasks, parts, bonuses, in_progress, slug, is_member, *words = rest
     within_limit = most is None or n_submitted + n_stopped < most
     may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted)
-    seeker = Seeker(participant_id, arm_id, worker_id if has_authors else None, bool(shares))
+    hit_is_free = False
+    if may_start and not in_progress:
+        seeker = Seeker(participant_id, arm_id, worker_id if has_authors else None, bool(shares))
+        # A hit counts as free if its worker's time is up.
+        params = (arm_id, _as_stored(timezone.now()), participant_id, participant_id)
+        hit_is_free = bool(free_hit(seeker)) or sql.fetch_one(_OVERDUE, *params) is not None
     return Summary(
         title=title,
         contact=contact,
@@ -215,7 +220,7 @@ def summary(participant_id: int) -> Summary:
         within_limit=within_limit,
         excluded=bool(excluded),
         in_progress=bool(in_progress),
-        may_go_on=bool(in_progress) or (may_start and _hit_is_free(seeker)),
+        may_go_on=bool(in_progress) or hit_is_free,
         member_of=slug if is_member else "",
         pay_note=words[0],
         platforms=sql.from_json(Study, "platforms", words[1]),
@@ -232,14 +237,6 @@ AND NOT EXISTS (
     SELECT 1 FROM annotation_hititem i JOIN annotation_takenitem t ON t.item_id = i.item_id AND t.participant_id = %s
     JOIN annotation_item m ON m.id = i.item_id AND m.role = 'main' WHERE i.hit_id = h.id) LIMIT 1
 """
-
-
-def _hit_is_free(seeker: Seeker) -> bool:
-    """Whether there is a hit for the participant. A hit counts as free if its worker's time is up."""
-    if free_hit(seeker):
-        return True
-    params = (seeker.arm_id, _as_stored(timezone.now()), seeker.participant_id, seeker.participant_id)
-    return sql.fetch_one(_OVERDUE, *params) is not None
 
 
 _ROOM = """

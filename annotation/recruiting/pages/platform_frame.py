@@ -7,11 +7,10 @@ They need no cookie, because the address identifies the worker. The worker's ids
 from __future__ import annotations
 
 from datetime import timedelta
-from decimal import Decimal
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.db.models import Count, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -136,16 +135,24 @@ def _start_page(posting: Posting, claim: Claim, *, disagreed: bool = False) -> H
     study, platform = posting.study, platform_class(posting.platform)
     way_out = platform.way_out[0].lower() + platform.way_out[1:]
     decline = platform.way_back(posting, settings_of(study, platform), NO_CONSENT) if study.consent else None
+    # If all arms share one listing, the arm is drawn at the start, and some may pay more.
+    rewards = study.hits.order_by().values_list("reward", flat=True).distinct() if posting.one_listing else ()
+    offered, bonus_note = {posting.pays, *rewards}, ""
+    if more := max(offered) - posting.pays:
+        bonus_note = (
+            f"You get {money(posting.pays)}. Some versions of this task pay up to {money(more)} more, as a bonus when "
+            "your work is approved. Which version you get is decided by chance when you start."
+        )
     context: dict[str, Any] = {
         **start_context(
             study,
             posting.hit.arm if posting.hit and not posting.one_listing else None,
             platform=platform,
-            offered=_offered(posting),
+            offered=offered,
         ),
         "on_platform": True,
         "limit_note": limit_note(study),
-        "bonus_note": _bonus_note(posting),
+        "bonus_note": bonus_note,
         "known_by_address": True,
         "start": arrival_token(posting.pk, claim.assignment_id),
         "decline": decline,
@@ -156,28 +163,21 @@ def _start_page(posting: Posting, claim: Claim, *, disagreed: bool = False) -> H
     return page("work/start.html", context, status=422 if disagreed else 200)
 
 
-def _offered(posting: Posting) -> set[Decimal]:
-    """What a task of this posting may pay. If all arms share one listing, the arm is drawn at the start."""
-    if not posting.one_listing:
-        return {posting.pays}
-    return {posting.pays, *posting.study.hits.order_by().values_list("reward", flat=True).distinct()}
-
-
-def _bonus_note(posting: Posting) -> str:
-    """What the start page says if all arms share one listing and some pay more: the arm is drawn at the start."""
-    most = posting.study.hits.aggregate(most=Max("reward"))["most"] if posting.one_listing else None
-    if most is None or most <= posting.pays:
-        return ""
-    return (
-        f"You get {money(posting.pays)}. Some versions of this task pay up to {money(most - posting.pays)} more, as a "
-        "bonus when your work is approved. Which version you get is decided by chance when you start."
-    )
-
-
 def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpResponse:
     platform = platform_class(posting.platform)
     if reason in ("limit_open", "had_text_open") and claim is not None:
-        return _open_elsewhere_page(posting, claim, same_text=reason == "had_text_open")
+        # With the hits in progress, the worker has all that one person can do, or is rating a text of this hit already,
+        # unless they returned one of these.
+        same_text = reason == "had_text_open"
+        context = {
+            "most": counted(posting.study.hits_per_worker or 0, platform.task),
+            "same_text": same_text,
+            "task": platform.task,
+            "way_out": platform.way_out,
+            "open": in_progress_elsewhere(posting=posting, claim=claim, same_text=same_text),
+            "contact": posting.study.contact,
+        }
+        return page("recruiting/at_limit.html", context, status=403)
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
     heading, line, contact = heading.format(task=platform.task), line.format(task=platform.task), posting.study.contact
     can_go_back = claim is not None and reason in NOT_FOR_THEM
@@ -187,34 +187,6 @@ def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpR
     lines = [line, back.note, f"If you are asked for a completion code there, enter {back.code}."]
     link = Link(back.link, f"Back to {platform.site}")
     return message(heading, *filter(None, lines), status=403, contact=contact, link=link)
-
-
-def _open_elsewhere_page(posting: Posting, claim: Claim, *, same_text: bool) -> HttpResponse:
-    """With the hits in progress, the worker has all that one person can do, or is rating a text of this hit already,
-    unless they returned one of these."""
-    platform = platform_class(posting.platform)
-    context = {
-        "most": counted(posting.study.hits_per_worker or 0, platform.task),
-        "same_text": same_text,
-        "task": platform.task,
-        "way_out": platform.way_out,
-        "open": in_progress_elsewhere(posting=posting, claim=claim, same_text=same_text),
-        "contact": posting.study.contact,
-    }
-    return page("recruiting/at_limit.html", context, status=403)
-
-
-def _stopped_page(work: Assignment) -> HttpResponse:
-    """The page for a worker who stopped for part pay. The platform still has their assignment, and pays it only when it
-    is finished."""
-    task = platform_class(work.posting.platform).task if work.posting else "task"
-    lines = (
-        f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
-        "separately.",
-        f"Please return the {task} on the site where you accepted it. If you write to the researchers about your pay, "
-        f"give them this code: {work.participant.completion_code}",
-    )
-    return message(f"You have stopped this {task}", *lines, status=200, contact=work.hit.study.contact)
 
 
 def _work_and_earnings() -> QuerySet[Any]:
@@ -230,22 +202,20 @@ def _work_and_earnings() -> QuerySet[Any]:
     )
 
 
-def _earned(work: Any, pays: Decimal) -> str:
-    task = platform_class(work.posting.platform).task
-    line = f"You earn {money(pays)} for this {task} once it is approved."
-    if work.n_sent < 2:
-        return line
-    return f"{line} With your earlier work in this study, that makes {money(exact_sum(work.earns))}."
-
-
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
     work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
-    study = work.hit.study
+    study, task = work.hit.study, platform_class(work.posting.platform).task if work.posting else "task"
     if work.state == State.STOPPED:
-        return _stopped_page(work)
+        # The platform still has their assignment, and pays it only when it is finished.
+        lines = (
+            f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
+            "separately.",
+            f"Please return the {task} on the site where you accepted it. If you write to the researchers about your "
+            f"pay, give them this code: {work.participant.completion_code}",
+        )
+        return message(f"You have stopped this {task}", *lines, status=200, contact=study.contact)
     if work.state in (State.RETURNED, State.ABANDONED):
-        task = platform_class(work.posting.platform).task if work.posting else "task"
         returned = work.state == State.RETURNED
         heading = f"You have returned this {task}" if returned else f"The time for this {task} was up"
         return message(heading, "What you wrote is saved, but it does not count.", status=409, contact=study.contact)
@@ -256,7 +226,10 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     finish = platform.finish(work, settings_of(study, platform))
     context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
     pays = max(work.posting.pays, work.hit.reward) if work.posting.one_listing else work.posting.pays
-    context |= {"pays": pays, "earned": _earned(work, pays) if pays else ""}
+    earned = f"You earn {money(pays)} for this {task} once it is approved." if pays else ""
+    if pays and work.n_sent > 1:
+        earned += f" With your earlier work in this study, that makes {money(exact_sum(work.earns))}."
+    context |= {"pays": pays, "earned": earned}
     context["payment"] = payment_words(study.pay_note, study.platforms, platform, pays=pays > 0)
     context["record_url"] = reverse("work_record", args=[token])
     if finish.form_url and ask_to_grant(work):

@@ -96,7 +96,21 @@ def platform(request: SignedIn, study: Study, platform: str) -> HttpResponseBase
         else:
             messages.success(request, "Saved.")
         return redirect("console_platform", study.slug, platform)
-    context = _context(study, kind, form)
+    # A try to publish that the platform refused, after which the study became a draft again.
+    jobs = PlatformJob.objects.filter(study=study, platform=platform, kind=PlatformJob.Kind.PUBLISH)
+    is_draft = study.status == Study.Status.DRAFT
+    context: dict[str, Any] = {
+        "platform": kind,
+        "form": form,
+        "connection": connection(platform),
+        "posted": Posting.objects.filter(study=study, platform=platform).exists(),
+        "elsewhere": offered_work.posted_on(study) not in ("", platform),
+        "shown": [(field.label, _in_words(field.value())) for field in form],
+        "replace": replaces_lost(study),
+        "minimum_pay": minimum_pay(),
+        "stopped": jobs.filter(state=PlatformJob.State.FAILED).first() if is_draft else None,
+        **_publishable(study, kind.offline()),
+    }
     status = 422 if form.errors else 200
     return study_page(request, study, "recruiting/platform.html", context, section=SECTION, status=status)
 
@@ -107,26 +121,6 @@ def settings_form(kind: type[Platform], stored: dict[str, Any], data: Any = None
     for field in form.fields.values():
         field.label_suffix = ""
     return form
-
-
-def _context(study: Study, kind: type[Platform], form: ConfigForm) -> dict[str, Any]:
-    connected = connection(kind.name)
-    # A try to publish that the platform refused, after which the study became a draft again.
-    jobs = PlatformJob.objects.filter(study=study, platform=kind.name, kind=PlatformJob.Kind.PUBLISH)
-    is_draft = study.status == Study.Status.DRAFT
-    refused_job = jobs.filter(state=PlatformJob.State.FAILED).first() if is_draft else None
-    context: dict[str, Any] = {
-        "platform": kind,
-        "form": form,
-        "connection": connected,
-        "posted": Posting.objects.filter(study=study, platform=kind.name).exists(),
-        "elsewhere": offered_work.posted_on(study) not in ("", kind.name),
-        "shown": [(field.label, _in_words(field.value())) for field in form],
-        "replace": replaces_lost(study),
-        "minimum_pay": minimum_pay(),
-        "stopped": refused_job,
-    }
-    return context | _publishable(study, kind.offline())
 
 
 def _in_words(value: Any) -> str:
@@ -163,6 +157,11 @@ def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
     if study.status in (Study.Status.PAUSED, Study.Status.CLOSED):
         state = study.get_status_display().lower()
         problems.append(f"The study is {state}. {'Resume it first.' if state == 'paused' else 'Duplicate it.'}")
+    warnings: list[Check] = []
+    if study.status == Study.Status.DRAFT:
+        # Those of the launch page, without those about the link and those that the cost table already shows.
+        elsewhere = (About.LINK, About.PAY_PER_HOUR)
+        warnings = [check for check in plan_of(study).checks if check.level == "warn" and check.about not in elsewhere]
     return {
         "estimate": expected,
         "budget": spending_of(study).budget,
@@ -170,14 +169,8 @@ def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
         "problems": list(dict.fromkeys(problems)),
         "version": version_of(study, expected),
         "endpoint": platform.endpoint(),
-        "warnings": _warnings(study) if study.status == Study.Status.DRAFT else [],
+        "warnings": warnings,
     }
-
-
-def _warnings(study: Study) -> list[Check]:
-    """The launch page's warnings, without those about the link and those that the cost table already shows."""
-    elsewhere = (About.LINK, About.PAY_PER_HOUR)
-    return [check for check in plan_of(study).checks if check.level == "warn" and check.about not in elsewhere]
 
 
 def version_of(study: Study, expected: Estimate | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
@@ -57,12 +56,25 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
     name = offered_work.posted_on(study)
     changes, differing = changes_class(name), differences.differences(study)
     by_id = differences.by_platform_id(study)
+    promised = {compensation.assignment_id: compensation for compensation in Compensation.objects.filter(study=study)}
+    paid = set(Payment.objects.filter(study=study).values_list("submission__assignment", flat=True))
+    now = timezone.now()
+    here_only = [
+        HereOnly(
+            work=work,
+            in_time=bool(work.submit_to) and work.expires_at > now,
+            address=f"{settings.BASE_URL}{reverse('work', args=[participant_token(work.participant_id, work.pk)])}",
+            paid=work.pk in paid,
+            compensation=promised.get(work.pk),
+        )
+        for work in differing.here_only[:MOST_ROWS]
+    ]
     context = {
         "platform": all_platforms().get(name),
         "posted": name,
         "changes": changes,
         "synced_at": offered_work.offer_counts(study, name).synced_at if name else None,
-        "here_only": _here_only(study, differing.here_only[:MOST_ROWS]),
+        "here_only": here_only,
         "there_only": [
             ThereOnly(outside, next(iter(by_id.get((outside.posting_id, outside.external_id), ())), None))
             for outside in differing.there_only[:MOST_ROWS]
@@ -78,22 +90,6 @@ def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
         .order_by("-pk"),
     }
     return study_page(request, study, "recruiting/reconcile.html", context, section=SECTION)
-
-
-def _here_only(study: Study, works: Sequence[Assignment]) -> list[HereOnly]:
-    promised = {compensation.assignment_id: compensation for compensation in Compensation.objects.filter(study=study)}
-    paid = set(Payment.objects.filter(study=study).values_list("submission__assignment", flat=True))
-    now = timezone.now()
-    return [
-        HereOnly(
-            work=work,
-            in_time=bool(work.submit_to) and work.expires_at > now,
-            address=f"{settings.BASE_URL}{reverse('work', args=[participant_token(work.participant_id, work.pk)])}",
-            paid=work.pk in paid,
-            compensation=promised.get(work.pk),
-        )
-        for work in works
-    ]
 
 
 @require_POST

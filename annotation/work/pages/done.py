@@ -46,12 +46,16 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
     """The completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     progress = summary(participant_id)
     reason = "redacted" if progress.redacted else reason or _why_not(progress)
+    why = NOTHING_LEFT if progress.member_of and reason == "done" else WHY.get(reason, "")
+    has_done = bool(progress.n_submitted or progress.completion_code)
+    unpaid = progress.n_submitted - progress.earned.n_tasks
+    not_approved = f"{counted(unpaid, 'task was', 'tasks were')} not approved and will not be paid." if unpaid else ""
     context = {
-        "heading": "Thank you" if _has_done(progress) else ("No tasks right now" if reason else "No task done yet"),
-        "lines": [line for line in (_so_far(progress), _because(progress, reason)) if line],
+        "heading": "Thank you" if has_done else ("No tasks right now" if reason else "No task done yet"),
+        "lines": [line for line in (_so_far(progress), why) if line],
         "summary": progress,
         "sums": _sums(progress.earned),
-        "not_approved": _not_approved(progress),
+        "not_approved": not_approved,
         "payment": payment_words(progress.pay_note, progress.platforms, pays=progress.earned.in_all > 0),
         "notice": notice,
         "gold": last_feedback(participant_id, progress.arm_id) if progress.n_submitted else [],
@@ -63,10 +67,6 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "record_url": reverse("work_record", args=[token]),
     }
     return page("work/done.html", context)
-
-
-def _because(progress: Summary, reason: str) -> str:
-    return NOTHING_LEFT if progress.member_of and reason == "done" else WHY.get(reason, "")
 
 
 def _why_not(progress: Summary) -> str:
@@ -90,17 +90,6 @@ def _sums(earned: Earned) -> list[tuple[str, Decimal]]:
     if earned.n_tasks > 1 and earned.last:
         sums.insert(0, ("Your last task", earned.last))
     return sums if earned.in_all == earned.tasks else [*sums, ("In all", earned.in_all)]
-
-
-def _not_approved(progress: Summary) -> str:
-    count = progress.n_submitted - progress.earned.n_tasks
-    if not count:
-        return ""
-    return f"{counted(count, 'task was', 'tasks were')} not approved and will not be paid."
-
-
-def _has_done(progress: Summary) -> bool:
-    return bool(progress.n_submitted or progress.completion_code)
 
 
 def _so_far(progress: Summary) -> str:

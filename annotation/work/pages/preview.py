@@ -179,16 +179,14 @@ class Trial:
         if shown_page.asks:
             self._offer(shown_page.asks, number)
         for pull in [press for press in self.pulls if press.step == number]:
-            self.shown = replace(self.shown, offers=replace(self.shown.offers, pulls=self._pulls_with(pull)))
+            offers = self.shown.offers
+            if pull not in offers.pulls:
+                self.shown = replace(self.shown, offers=replace(offers, pulls=(*offers.pulls, pull)))
             self._offer(self.instrument.task.pull(self.shown, shown_page, pull.typed), number, pull.number)
         self.pages.append(self._page(number) or shown_page)
 
     def _page(self, number: int) -> Page | None:
         return self.instrument.page(self.shown, number, lambda: self.answers[:number])
-
-    def _pulls_with(self, pull: PullData) -> tuple[PullData, ...]:
-        pulls = self.shown.offers.pulls
-        return (*pulls, *([] if pull in pulls else [pull]))
 
     def _offer(self, asks: Sequence[Ask], number: int, press: int = 1) -> None:
         offers_shown = self.shown.offers.shown

@@ -115,12 +115,6 @@ def visit_to(request: HttpRequest, slug: str) -> Visit:
     return Visit(study, {})
 
 
-def _browser_key(request: HttpRequest, study: Study) -> str:
-    """The key saved in the browser; empty if the study does not use it or the browser has none."""
-    key = request.POST.get("browser", "") if study.identity != Identity.NONE else ""
-    return key if identity.is_browser_key(key) else ""
-
-
 # --- start ---
 
 
@@ -128,7 +122,9 @@ def _browser_key(request: HttpRequest, study: Study) -> str:
 @require_http_methods(["GET", "HEAD", "POST"])
 def study_start(request: HttpRequest, slug: str) -> HttpResponse:
     visit = visit_to(request, slug)
-    study, browser_key = visit.study, _browser_key(request, visit.study)
+    study, browser_key = visit.study, request.POST.get("browser", "")
+    if study.identity == Identity.NONE or not identity.is_browser_key(browser_key):
+        browser_key = ""
     returning = visit.participant(browser_key, request.POST.get("start", ""))
     if study.status == Study.Status.DRAFT or (study.status != Study.Status.LIVE and not returning):
         return not_open(study, visit)
@@ -137,7 +133,13 @@ def study_start(request: HttpRequest, slug: str) -> HttpResponse:
     if get_type(study.task_type).for_members and not visit.bot:
         return not_admitted(study, "members")
     if visit.lacks_id:
-        return _no_id(study)
+        return message(
+            "Your id is missing from this link",
+            "This study needs to know your id on the site that sent you here, and the link does not contain it.",
+            "Open the study again from that site. If you see this page again, tell the researchers.",
+            status=400,
+            contact=study.contact,
+        )
     if not visit.bot and is_posted(study):
         return not_admitted(study, "platform")
     if request.method != "POST" or ("return" in request.POST and not returning):
@@ -210,9 +212,12 @@ def start_context(
     ``offered``: what a task may pay on the platform, in USD.
     """
     arms = [arm] if arm else list(study.arms.all())
+    wordings = {Instrument.of(study, arm).texts["instructions"] for arm in arms}
+    if len(wordings) != 1:
+        wordings = {whole_texts(get_type(study.task_type), study.config, study.texts)["instructions"]}
     return {
         "study": study,
-        "instructions": _instructions(study, arms),
+        "instructions": wordings.pop(),
         "terms": terms_of(study, arms, platform=platform, offered=offered),
         "recording": _recording(study, arms),
         "part_pay": PART_PAY[study.part_pay].format(amount=money(study.part_pay_amount or Decimal(0))),
@@ -227,13 +232,6 @@ def _recording(study: Study, arms: Sequence[Arm]) -> str:
     if len(notices) > 1:
         return recording_notice(study.texts)
     return next(iter(notices), "")
-
-
-def _instructions(study: Study, arms: Sequence[Arm]) -> str:
-    wordings = {Instrument.of(study, arm).texts["instructions"] for arm in arms}
-    if len(wordings) == 1:
-        return wordings.pop()
-    return whole_texts(get_type(study.task_type), study.config, study.texts)["instructions"]
 
 
 #: For people who have started before.
@@ -316,13 +314,3 @@ def not_admitted(study: Study, reason: str, visit: Visit | None = None) -> HttpR
     heading, *lines = REFUSALS[reason]
     asks_browser = reason in ("full", "taken", "just_taken") and _may_be_known(study, visit)
     return message(heading, *lines, status=403, contact=study.contact, asks_browser=asks_browser)
-
-
-def _no_id(study: Study) -> HttpResponse:
-    return message(
-        "Your id is missing from this link",
-        "This study needs to know your id on the site that sent you here, and the link does not contain it.",
-        "Open the study again from that site. If you see this page again, tell the researchers.",
-        status=400,
-        contact=study.contact,
-    )

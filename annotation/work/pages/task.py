@@ -10,7 +10,6 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -18,14 +17,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.instrument import Instrument, Walk, live_instrument
+from annotation.instrument import live_instrument
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.answers import save_draft, submit_step
 from annotation.work.ending import return_assignment
-from annotation.work.gold_feedback import Feedback, feedback_on
-from annotation.work.offers import OpenPage, open_page
+from annotation.work.gold_feedback import feedback_on
+from annotation.work.offers import open_page
 from annotation.work.pages.done import done_page
 from annotation.work.pages.edits import FIELD as EDITS
 from annotation.work.pages.edits import recording_context, store_sent_edits
@@ -114,7 +113,8 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
     if position.open is None and seat.assignment is not None:
         return to("work_done", token)
     if position.open is None and request.method == "GET":
-        if _loads_ahead(request):
+        if "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", ""):
+            # The browser only preloads the page: it gets no hit, and must not show this response later.
             return HttpResponse(status=503)
         try:
             accepted = accept_next(participant_id=participant_id)
@@ -131,11 +131,6 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
 
 def _standing(seat: Seat) -> Standing:
     return standing(seat.participant, seat.assignment)
-
-
-def _loads_ahead(request: HttpRequest) -> bool:
-    """Whether the browser is only preloading the page: then it gets no hit and must not show this response later."""
-    return "prefetch" in request.headers.get("Sec-Purpose", "") + request.headers.get("Purpose", "")
 
 
 #: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
@@ -161,7 +156,11 @@ def _step_page(
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     on_platform = read_seat(token).assignment is not None
-    time_is_up = PLATFORM_TIME_IS_UP if on_platform else _time_is_up(due, walk.length)
+    # Who has sent some pages, or has only this one to send, can finish whoever has the place.
+    can_finish = due.number or walk.length == 1
+    time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
+    shows_gold = instrument.gold_feedback and due.number
+    gold = feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number]) if shows_gold else []
     work_address = reverse("work", args=[token])
     context = {
         **UNUSED,
@@ -186,45 +185,26 @@ def _step_page(
         "action": work_address,
         **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},
         "on_platform": on_platform,
-        "part_pay": _part_pay(position, due, walk.length),
-        "gold": _gold(instrument, walk, due),
-        **_waiting(opened, due.number, work_address),
+        "part_pay": part_of_reward(
+            rule=position.part_pay,
+            fixed=position.part_pay_amount,
+            reward=due.reward,
+            done=due.number,
+            in_all=walk.length,
+        ),
+        "gold": gold,
         **pull_context(opened, due.number, work_address, typed=values or due_page.initial, refused=pull_refused),
     }
-    if opened.waiting is None:
+    if opened.waiting is not None:
+        context |= {
+            "waiting": told(opened.waiting),
+            "page_number": due.number,
+            "offers_url": f"{work_address}offers",
+            "reload_seconds": RELOAD_SECONDS,
+        }
+    else:
         context |= recording_context(instrument, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
-
-
-def _time_is_up(due: OpenStep, in_all: int | None) -> Notice:
-    """Who has sent some pages, or has only this one to send, can finish whoever has the place."""
-    return TIME_IS_UP_WITH_WORK if due.number or in_all == 1 else TIME_IS_UP
-
-
-def _part_pay(position: Standing, due: OpenStep, in_all: int | None) -> Decimal | None:
-    """What the worker gets for stopping now, in USD; None if that is nothing."""
-    return part_of_reward(
-        rule=position.part_pay, fixed=position.part_pay_amount, reward=due.reward, done=due.number, in_all=in_all
-    )
-
-
-def _gold(instrument: Instrument, walk: Walk, due: OpenStep) -> list[Feedback]:
-    """Feedback on the gold items of the previous page."""
-    if not (instrument.gold_feedback and due.number):
-        return []
-    return feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number])
-
-
-def _waiting(opened: OpenPage, number: int, work_address: str) -> dict[str, Any]:
-    """The data that the page needs while its suggestions are being written."""
-    if opened.waiting is None:
-        return {}
-    return {
-        "waiting": told(opened.waiting),
-        "page_number": number,
-        "offers_url": f"{work_address}offers",
-        "reload_seconds": RELOAD_SECONDS,
-    }
 
 
 # --- what workers send ---

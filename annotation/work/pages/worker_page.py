@@ -143,15 +143,18 @@ def once_more(action: Callable[[], T]) -> T:
         return action()
 
 
-def _is_written(name: str, value: str) -> bool:
-    """Whether a field contains a text of some length that the worker wrote."""
-    return name not in ("form", "timing", "start", "k", "edit_log") and (len(value) > 10 or "\n" in value)
+#: Fields of a form that contain no text of the worker.
+NOT_WRITTEN = ("form", "timing", "start", "k", "edit_log")
 
 
 def unavailable(request: HttpRequest) -> HttpResponse:
     """The page if the database cannot even be read. It contains what was sent, in a form that sends it again."""
     if request.method == "POST":
-        fields = [(name, clean_text(str(value)), _is_written(name, str(value))) for name, value in request.POST.items()]
+        fields = []
+        for name, value in request.POST.items():
+            text = str(value)
+            is_written = name not in NOT_WRITTEN and (len(text) > 10 or "\n" in text)
+            fields.append((name, clean_text(text), is_written))
         response = page("annotation/unsaved.html", {"sent": fields}, status=503)
     else:
         response = page("503.html", {}, status=503)
