@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib import import_module
 from importlib.resources import files
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from analysis.description import QuestionDescription, ReportSection, Score
@@ -117,10 +118,8 @@ class Page:
     questions: Sequence[Question] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        questions = [
-            question for part in self.parts for question in (part.questions if isinstance(part, Grid) else (part,))
-        ]
-        object.__setattr__(self, "questions", questions)
+        in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
+        object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
 
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""
@@ -277,11 +276,8 @@ class TaskType(Sources, ABC):
 
     def recorded(self, page: Page, config: Json) -> Sequence[str]:
         """The keys of the questions on the page whose edits are recorded. Default: all texts, if any are recorded."""
-        return (
-            [question.key for question in page.questions if question.kind == "text"]
-            if self.records_edits(config)
-            else []
-        )
+        texts = [question.key for question in page.questions if question.kind == "text"]
+        return texts if self.records_edits(config) else []
 
     # --- 5. live suggestions ---
 

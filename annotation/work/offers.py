@@ -49,7 +49,7 @@ class OpenPage:
     pulling: Waiting | None = None
 
 
-def open_page(*, instrument: Instrument, assignment_id: int, hit_id: int, order: Json, number: int) -> OpenPage:
+def open_page(instrument: Instrument, assignment_id: int, *, hit_id: int, order: Json, number: int) -> OpenPage:
     """The page as the worker gets it now. Stores the suggestions that it shows for the first time."""
     answers = cache(lambda: given_answers(assignment_id))
 

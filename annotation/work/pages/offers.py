@@ -60,10 +60,10 @@ def work_offers(request: HttpRequest, token: str) -> HttpResponse:
     )
     if waiting is None:
         return JsonResponse({"reload": True})
-    return JsonResponse({"reload": False, **told(waiting)})
+    return JsonResponse({"reload": False, **in_words(waiting)})
 
 
-def told(waiting: Waiting) -> dict[str, Any]:
+def in_words(waiting: Waiting) -> dict[str, Any]:
     """What is happening at the moment, in words for workers."""
     what = "The suggestion is" if waiting.count == 1 else f"{counted(waiting.count, 'suggestion').capitalize()} are"
     if waiting.asked_again:
@@ -116,23 +116,30 @@ def work_suggest(request: HttpRequest, token: str) -> HttpResponse:
     return SeeOther(work_address + where)
 
 
-def pull_context(
+def suggestion_context(
     opened: OpenPage, number: int, work_address: str, *, typed: Mapping[str, str], refused: bool
 ) -> dict[str, Any]:
-    """What a page needs to show a button for suggestions, their progress, and what is missing for them.
+    """What a page needs while it waits for its suggestions, and to show a button for suggestions, their progress, and
+    what is missing for them.
 
     ``refused``: the button was pressed although something was missing.
     """
-    if opened.page is None or not opened.page.pulls:
-        return {}
-    lacks = opened.page.pull_lacks(typed)
-    return {
-        "pull": {
+    context: dict[str, Any] = {}
+    if opened.waiting is not None:
+        context = {
+            "waiting": in_words(opened.waiting),
+            "page_number": number,
+            "offers_url": f"{work_address}offers",
+            "reload_seconds": RELOAD_SECONDS,
+        }
+    if opened.page is not None and opened.page.pulls:
+        lacks = opened.page.pull_lacks(typed)
+        context["pull"] = {
             "url": f"{work_address}suggest",
             "progress_url": f"{work_address}offers",
             "step": number,
-            "waiting": told(opened.pulling) if opened.pulling else None,
+            "waiting": in_words(opened.pulling) if opened.pulling else None,
             "lacks": lacks,
             "refused": refused and bool(lacks),
         }
-    }
+    return context

@@ -28,13 +28,7 @@ from annotation.work.offers import open_page
 from annotation.work.pages.done import done_page
 from annotation.work.pages.edits import FIELD as EDITS
 from annotation.work.pages.edits import recording_context, store_sent_edits
-from annotation.work.pages.offers import (
-    NOT_PULLED,
-    RELOAD_SECONDS,
-    offers_notice,
-    pull_context,
-    told,
-)
+from annotation.work.pages.offers import NOT_PULLED, offers_notice, suggestion_context
 from annotation.work.pages.start_brake import note_submission
 from annotation.work.pages.worker_page import (
     ALREADY_SENT,
@@ -149,8 +143,7 @@ def _step_page(
     status: int = 200,
 ) -> HttpResponse:
     instrument = live_instrument(position.arm_id)
-    where: dict[str, Any] = {"hit_id": due.hit_id, "order": due.order, "number": due.number}
-    opened = open_page(instrument=instrument, assignment_id=due.assignment_id, **where)
+    opened = open_page(instrument, due.assignment_id, hit_id=due.hit_id, order=due.order, number=due.number)
     walk, due_page = opened.walk, opened.page
     if due_page is None:
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
@@ -159,6 +152,8 @@ def _step_page(
     # Who has sent some pages, or has only this one to send, can finish whoever has the place.
     can_finish = due.number or walk.length == 1
     time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
+    rule, fixed = position.part_pay, position.part_pay_amount
+    typed = values or due_page.initial
     shows_gold = instrument.gold_feedback and due.number
     gold = feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number]) if shows_gold else []
     work_address = reverse("work", args=[token])
@@ -177,7 +172,7 @@ def _step_page(
         "over": time_is_up.text,
         "instructions": instrument.texts["instructions"],
         "form": form_token(due.assignment_id, due.number),
-        "values": {"timing": "", "feedback": "", **(values or due_page.initial)},
+        "values": {"timing": "", "feedback": "", **typed},
         "errors": errors or {},
         "problems": problems_of(due_page, errors or {}),
         "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
@@ -185,25 +180,11 @@ def _step_page(
         "action": work_address,
         **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},
         "on_platform": on_platform,
-        "part_pay": part_of_reward(
-            rule=position.part_pay,
-            fixed=position.part_pay_amount,
-            reward=due.reward,
-            done=due.number,
-            in_all=walk.length,
-        ),
+        "part_pay": part_of_reward(rule=rule, fixed=fixed, reward=due.reward, done=due.number, in_all=walk.length),
         "gold": gold,
-        **pull_context(opened, due.number, work_address, typed=values or due_page.initial, refused=pull_refused),
+        **suggestion_context(opened, due.number, work_address, typed=typed, refused=pull_refused),
+        **(recording_context(instrument, due_page, due.assignment_id, due.number) if opened.waiting is None else {}),
     }
-    if opened.waiting is not None:
-        context |= {
-            "waiting": told(opened.waiting),
-            "page_number": due.number,
-            "offers_url": f"{work_address}offers",
-            "reload_seconds": RELOAD_SECONDS,
-        }
-    else:
-        context |= recording_context(instrument, due_page, due.assignment_id, due.number)
     return page(due_page.template, context, status=status)
 
 
