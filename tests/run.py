@@ -95,6 +95,8 @@ def run_all(arguments: list[str]) -> int:
         with_postgres = find_services(stack, environment)
         if with_postgres:
             stack.enter_context(postgres_with_tables(environment))
+        arguments = arguments if "--long" in arguments else ["-m", "not long", *arguments]
+        arguments = [argument for argument in arguments if argument != "--long"]
         print("--- Tests, on SQLite ---", flush=True)
         code = with_second_try(arguments, environment)
         if code or not with_postgres:

@@ -215,8 +215,15 @@ def fill_the_marketplace() -> dict[str, list[str]]:
     return {"olga": operators, "sue": mine}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["390", "1280"])
+@pytest.mark.parametrize(
+    ("viewport", "scheme"),
+    [
+        pytest.param(NARROW, "dark", id="390-dark"),
+        pytest.param(WIDE, "light", id="1280-light"),
+        pytest.param(NARROW, "light", id="390-light", marks=pytest.mark.long),
+        pytest.param(WIDE, "dark", id="1280-dark", marks=pytest.mark.long),
+    ],
+)
 def test_every_page_is_accessible_and_fits(
     viewport: dict[str, int], scheme: str, live_server: LiveServer, new_page: NewPage, axe_core: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.services import wait_for
 from tests.support import Server
 
 pytest.importorskip("torch", reason="torch is not installed (script/setup --models)")
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.long]
 
 ENV = {"OMP_NUM_THREADS": "1", "HITSERVER_WORKER_QUEUES": "default"}
 #: Seconds that writers wait for model-b before they get a prepared text, and in the round in which it is late.

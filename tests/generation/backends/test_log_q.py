@@ -243,6 +243,7 @@ def test_no_truncated_decoder_has_more_entropy_than_ancestral_sampling() -> None
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_with_a_real_model_diversity_rises_with_the_temperature() -> None:
     """distinct-2 of twelve texts a context over a sweep: Tevet & Berant 2021 take temperature as the diversity
     parameter. Spearman's rho over eight temperatures."""

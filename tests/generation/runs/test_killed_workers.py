@@ -206,6 +206,7 @@ def shares_of(server: Server) -> Counter[str]:
     return Counter(json.loads(row[0])["worker"] for row in origins)
 
 
+@pytest.mark.long
 def test_two_workers_share_a_run(live_processes: Callable[..., Server]) -> None:
     """The second joins as soon as the first has taken a chunk and there is more."""
     server = live_processes(worker=True, env=QUICK)

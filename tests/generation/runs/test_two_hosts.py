@@ -28,7 +28,7 @@ from tests.generation.support.tiny_models import PROMPTS, spec, texts_of, tiny
 from tests.services import wait_for
 from tests.support import Server, clean_environment, running_server
 
-pytestmark = [pytest.mark.slow, pytest.mark.redis, pytest.mark.postgres]
+pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.redis, pytest.mark.postgres]
 
 #: One text at a time, so that a tiny model has work for some seconds.
 OPTIONS = {"batch": 1, "threads": 1}
