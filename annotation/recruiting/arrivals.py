@@ -136,7 +136,11 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
     """The worker's participation, in the arm of the posted hit or in the least filled arm that the posting offers."""
     participant = Participant.objects.filter(study=posting.study_id, worker=worker).first()
     if participant is not None:
-        if not _offers(posting, participant.arm_id):
+        if posting.hit is not None and not posting.gives_any_hit:
+            is_offered = posting.hit.arm_id == participant.arm_id
+        else:
+            is_offered = hits_of(posting).filter(arm=participant.arm_id).exists()
+        if not is_offered:
             raise NotAdmitted("other_arm")
         return participant
     if took_part_in_excluded(study_id=posting.study_id, worker_id=worker.pk):
@@ -167,13 +171,6 @@ def _participant(posting: Posting, worker: Worker, *, consented: bool) -> Partic
         completion_code=random_code(10),
         synthetic=worker.synthetic,
     )
-
-
-def _offers(posting: Posting, arm_id: int) -> bool:
-    """Whether the posting offers hits of this arm."""
-    if posting.hit is not None and not posting.gives_any_hit:
-        return posting.hit.arm_id == arm_id
-    return hits_of(posting).filter(arm=arm_id).exists()
 
 
 def _end_longest_if_full(posting: Posting) -> None:

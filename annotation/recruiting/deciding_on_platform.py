@@ -177,20 +177,7 @@ def pay_differences(*, study: Study, platform: Platform, actor: str) -> Decided:
     assert decided.refused is not None  # noqa: S101 - just made
     if not study.platforms.get(platform.name, {}).get(ONE_LISTING):
         return decided
-    for outside in _lacking_differences(study, platform):
-        try:
-            amount = pay_difference(outside=outside, platform=platform, actor=actor)
-        except PlatformTrouble as trouble:
-            if trouble.again:
-                raise
-            decided.refused.append(f"{outside.external_id}: {trouble.what}")
-            continue
-        decided.count, decided.total = decided.count + bool(amount), decided.total + amount
-    return decided
-
-
-def _lacking_differences(study: Study, platform: Platform) -> QuerySet[OutsideAssignment]:
-    """Approved work on hits that pay more than their listing, without the bonus for it."""
+    # Approved work on hits that pay more than their listing, without the bonus for it.
     worth_more = Submission.objects.filter(
         assignment__outside=OuterRef("pk"), assignment__hit__reward__gt=OuterRef("posting__reward")
     )
@@ -202,10 +189,22 @@ def _lacking_differences(study: Study, platform: Platform) -> QuerySet[OutsideAs
     )
     has_bonus = Payment.objects.filter(study=study, key=key)
     approved = OutsideAssignment.objects.filter(
-        Exists(worth_more), ~Exists(has_bonus), posting__study=study, posting__platform=platform.name
+        Exists(worth_more),
+        ~Exists(has_bonus),
+        posting__study=study,
+        posting__platform=platform.name,
+        state=OutsideState.APPROVED,
     )
-    rows = approved.filter(state=OutsideState.APPROVED)
-    return rows.select_related("posting__study", "posting__hit").order_by("pk")
+    for outside in approved.select_related("posting__study", "posting__hit").order_by("pk"):
+        try:
+            amount = pay_difference(outside=outside, platform=platform, actor=actor)
+        except PlatformTrouble as trouble:
+            if trouble.again:
+                raise
+            decided.refused.append(f"{outside.external_id}: {trouble.what}")
+            continue
+        decided.count, decided.total = decided.count + bool(amount), decided.total + amount
+    return decided
 
 
 def reject(*, outside: OutsideAssignment, platform: Platform, actor: str, feedback: str, category: str = "") -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -82,9 +81,14 @@ def include_worker(*, participant: Participant, note: str, user: User) -> int:
     if locked.excluded_at is None:
         return 0
     Participant.objects.filter(pk=locked.pk).update(excluded_at=None)
-    included = [
-        submission for submission in _lock_submissions(locked) if _left_out_with_worker(submission, locked.excluded_at)
-    ]
+    included = []
+    for submission in _lock_submissions(locked):
+        # Those that are excluded now and were not before.
+        reviews = submission.reviews.order_by("-pk")
+        latest, before = reviews.first(), reviews.filter(created_at__lt=locked.excluded_at).first()
+        is_excluded = latest is not None and latest.decision == Decision.EXCLUDE
+        if is_excluded and (before is None or before.decision == Decision.INCLUDE):
+            included.append(submission)
     for submission in included:
         _take_back(submission, user)
         _append(submission, Decision.INCLUDE, note, user)
@@ -94,14 +98,6 @@ def include_worker(*, participant: Participant, note: str, user: User) -> int:
 
 def _lock_submissions(participant: Participant) -> list[Submission]:
     return list(participant.submissions.select_for_update(of=("self",), no_key=True).order_by("pk"))
-
-
-def _left_out_with_worker(submission: Submission, excluded_at: datetime) -> bool:
-    """Whether the submission is excluded now and was not before its worker was excluded."""
-    reviews = submission.reviews.order_by("-pk")
-    latest, before = reviews.first(), reviews.filter(created_at__lt=excluded_at).first()
-    left_out = latest is not None and latest.decision == Decision.EXCLUDE
-    return left_out and (before is None or before.decision == Decision.INCLUDE)
 
 
 def _record_worker(action: str, participant: Participant, user: User, **detail: object) -> None:

@@ -145,14 +145,12 @@ def time_per_hit(study: Study) -> TimePerHit | None:
     people = Submission.objects.filter(study=pilot, participant__synthetic=False)
     times = list(people.exclude(pk__in=left_out_submissions(pilot)).values_list("seconds", flat=True))
     source = "people" if times else "simulated"
-    if not (times := times or _simulated_times(pilot)):
+    if not times:
+        # What simulated workers claim for the questions of a submission. (They send pages without waiting.)
+        timed = Rating.objects.filter(study=pilot, participant__synthetic=True).order_by().values("submission")
+        summed = timed.annotate(spent=Sum("seconds")).filter(Q(spent__gt=0)).order_by("-submission")
+        times = list(summed.values_list("spent", flat=True)[:MOST_SIMULATED])
+    if not times:
         return None
     seconds = statistics.median(times) * in_all / (pilot.items_per_hit + checks_per_hit(pilot))
     return TimePerHit(seconds, source, pilot.slug, len(times), seconds * checks / in_all)
-
-
-def _simulated_times(pilot: Study) -> list[float]:
-    """Total time per submission that simulated workers claim for its questions. (They send pages without waiting.)"""
-    timed = Rating.objects.filter(study=pilot, participant__synthetic=True).order_by().values("submission")
-    summed = timed.annotate(spent=Sum("seconds")).filter(Q(spent__gt=0)).order_by("-submission")
-    return list(summed.values_list("spent", flat=True)[:MOST_SIMULATED])

@@ -83,33 +83,21 @@ def standing(participant_id: int, assignment_id: int | None = None) -> Standing:
     if row is None:
         raise Participant.DoesNotExist
     arm_id, title, contact, feedback_box, hits_per_worker, part_pay, fixed, *work = row
-    open_step = _open_step(*work)
+    open_assignment, hit_id, order, ordinal, expires_at, n_steps, draft, reward = work
+    open_step = None
+    if open_assignment is not None:
+        open_step = OpenStep(
+            assignment_id=open_assignment,
+            hit_id=hit_id,
+            order=sql.from_json(Assignment, "order", order),
+            ordinal=ordinal,
+            expires_at=sql.aware(expires_at),
+            number=n_steps,
+            draft={} if draft is None else sql.from_json(Draft, "answers", draft),
+            reward=Decimal(str(reward)),
+        )
     study_columns = (participant_id, arm_id, title, contact, bool(feedback_box), hits_per_worker)
     return Standing(*study_columns, open_step, part_pay, None if fixed is None else Decimal(str(fixed)))
-
-
-def _open_step(
-    assignment_id: int | None,
-    hit_id: int,
-    order: object,
-    ordinal: int,
-    expires_at: object,
-    steps: int,
-    draft: object,
-    reward: object,
-) -> OpenStep | None:
-    if assignment_id is None:
-        return None
-    return OpenStep(
-        assignment_id=assignment_id,
-        hit_id=hit_id,
-        order=sql.from_json(Assignment, "order", order),
-        ordinal=ordinal,
-        expires_at=sql.aware(expires_at),
-        number=steps,
-        draft={} if draft is None else sql.from_json(Draft, "answers", draft),
-        reward=Decimal(str(reward)),
-    )
 
 
 def first_step(accepted: Accepted) -> OpenStep | None:

@@ -203,7 +203,11 @@ def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
         if not name:
             raise invalid("platform", "This study is on no platform.", "Publish it first.")
         platform: Platform = connect(name)
-        ratings = _ratings(form.get("ratings", str(study.ratings_per_item + 1)), study)
+        text = form.get("ratings", str(study.ratings_per_item + 1))
+        ratings = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
+        if ratings <= study.ratings_per_item:
+            what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
+            raise invalid("ratings", what, f"Enter a number above {study.ratings_per_item}.")
         cost = changing_offers.cost_of_more(study, platform, ratings)
         meaning = item_places.in_words(study, ratings - study.ratings_per_item)
         context |= {"ratings": ratings, "cost": cost, "meaning": meaning, "shared": isinstance(platform, ByReward)}
@@ -221,11 +225,3 @@ def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
         context["problems"] = [Problem("platform", trouble.what, trouble.fix)]
     status = 422 if "problems" in context and request.method == "POST" else 200
     return study_page(request, study, "recruiting/more_ratings.html", context, section=SECTION, status=status)
-
-
-def _ratings(text: str, study: Study) -> int:
-    number = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
-    if number <= study.ratings_per_item:
-        what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
-        raise invalid("ratings", what, f"Enter a number above {study.ratings_per_item}.")
-    return number

@@ -6,7 +6,7 @@ browser sends with the start form does. Without any of these, each start is a ne
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -215,23 +215,19 @@ def start_context(
     wordings = {Instrument.of(study, arm).texts["instructions"] for arm in arms}
     if len(wordings) != 1:
         wordings = {whole_texts(get_type(study.task_type), study.config, study.texts)["instructions"]}
+    # The notice that typing is recorded, if an arm records it, in the study's words if arms differ in theirs.
+    instruments = [Instrument.of(study, arm) for arm in arms] or [Instrument.of(study)]
+    notices = {recording_notice(instrument.texts) for instrument in instruments if instrument.records_edits}
+    if len(notices) > 1:
+        notices = {recording_notice(study.texts)}
     return {
         "study": study,
         "instructions": wordings.pop(),
         "terms": terms_of(study, arms, platform=platform, offered=offered),
-        "recording": _recording(study, arms),
+        "recording": next(iter(notices), ""),
         "part_pay": PART_PAY[study.part_pay].format(amount=money(study.part_pay_amount or Decimal(0))),
         "deletion": DELETION[study.keep_ratings],
     }
-
-
-def _recording(study: Study, arms: Sequence[Arm]) -> str:
-    """The notice that typing is recorded; empty if no arm records it. In the study's words if arms differ in theirs."""
-    instruments = [Instrument.of(study, arm) for arm in arms] or [Instrument.of(study)]
-    notices = {recording_notice(instrument.texts) for instrument in instruments if instrument.records_edits}
-    if len(notices) > 1:
-        return recording_notice(study.texts)
-    return next(iter(notices), "")
 
 
 #: For people who have started before.
