@@ -174,16 +174,13 @@ class Images:
             raise BadPicture(error.problems[0].what, error.problems[0].fix) from None
         file = self.folder / name if self.folder else None
         stored = Media.objects.filter(study=self.study) if self.study and self.study.pk else Media.objects.none()
-        if file is not None and file.is_file():
-            return self._look_at_file(name, file, stored)
-        media = stored.filter(name=name).first() or stored.filter(key=name).first()
-        if media is None:
-            where = f"There is no file {file}" if file else f"This study has no image called “{name[:60]}”"
-            fix = "Check the path." if file else "Upload it under Images first, or correct the name."
-            raise BadPicture(f"{where}.", fix)
-        return _known(media)
-
-    def _look_at_file(self, name: str, file: Path, stored: QuerySet[Media]) -> Known:
+        if file is None or not file.is_file():
+            media = stored.filter(name=name).first() or stored.filter(key=name).first()
+            if media is None:
+                where = f"There is no file {file}" if file else f"This study has no image called “{name[:60]}”"
+                fix = "Check the path." if file else "Upload it under Images first, or correct the name."
+                raise BadPicture(f"{where}.", fix)
+            return _known(media)
         try:
             if file.stat().st_size > settings.MEDIA_MAX_BYTES:
                 most = settings.MEDIA_MAX_BYTES / 1024**2

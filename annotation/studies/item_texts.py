@@ -27,14 +27,20 @@ class Line:
 def lines_of(items: Sequence[tuple[ItemFacts, Mapping[str, str]]], room: int = ROOM) -> list[Line]:
     """One line for each item, from its facts and its cells. Texts that begin alike are shown from where they differ."""
     texts = [_texts(facts, cells) for facts, cells in items]
-    shortened = [_shared(text, room) for text in texts]
+    shortened = []
+    for parts in texts:  # each with the same share of the room
+        share = max(LEAST, (room - len(BETWEEN) * (len(parts) - 1)) // max(1, len(parts)))
+        shortened.append(_cut(BETWEEN.join(_cut(text, share) for text in parts), max(room, share)))
     alike: dict[str, list[int]] = defaultdict(list)
     for index, line in enumerate(shortened):
         alike[line].append(index)
     for places in alike.values():
         full_texts = [BETWEEN.join(texts[index]) for index in places]
         if len(set(full_texts)) > 1:
-            start = _start_of_difference(full_texts)
+            # Begin at a word shortly before the first difference, so that it is seen.
+            letters = enumerate(zip(*full_texts, strict=False))
+            same = next((index for index, column in letters if len(set(column)) > 1), min(map(len, full_texts)))
+            start = full_texts[0].rfind(" ", 0, max(0, same - LEAD)) + 1
             for index, text in zip(places, full_texts, strict=True):
                 shortened[index] = _cut("… " * (start > 0) + text[start:], room)
     return [
@@ -50,22 +56,6 @@ def _texts(facts: ItemFacts, cells: Mapping[str, str]) -> list[str]:
     values = list(cells.values())
     words = next((cell for cell in values if " " in cell.strip()), "".join(values[1:2]))
     return [_one_line(facts.context) or _one_line(words)]
-
-
-def _shared(texts: Sequence[str], room: int) -> str:
-    """All texts in one line, each with the same share of the room."""
-    share = max(LEAST, (room - len(BETWEEN) * (len(texts) - 1)) // max(1, len(texts)))
-    return _cut(BETWEEN.join(_cut(text, share) for text in texts), max(room, share))
-
-
-def _start_of_difference(texts: Sequence[str]) -> int:
-    """Where to begin so that the first difference is seen: at a word shortly before it."""
-    same = next(
-        (index for index, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1),
-        min(map(len, texts)),
-    )
-    space = texts[0].rfind(" ", 0, max(0, same - LEAD))
-    return space + 1
 
 
 def _one_line(text: str) -> str:
