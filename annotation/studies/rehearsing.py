@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.quality_control.exclusion import Exclusion, excluded_by
-from analysis.quality_control.rules import RULE, find_in
+from analysis.quality_control.rules import find_in
 from analysis.quality_control.work import Finding, Work
 from annotation.instrument import Instrument
 from annotation.task_types.base import Answers, Page, PlannedHit, Shown
@@ -139,20 +139,16 @@ def _walk(part: Rehearsal, items: Sequence[ItemData], planned: Sequence[Answers]
         if mine is None or set(mine) != {question.key for question in page.questions}:
             cleaned, errors = page.clean(task.simulate(worker, shown, page, answers))
         else:
-            cleaned, errors = page.clean(_typed(page, mine))
+            form: dict[str, str] = {}
+            for question in page.questions:
+                if (answer := mine.get(question.key)) is not None:
+                    form |= question.typed(answer)
+            cleaned, errors = page.clean(form)
         if errors or task.check(shown, page, cleaned, answers):
             return None
         pages.append(page)
         answers.append(cleaned)
     return _judged(part, Done(shown, pages, answers))
-
-
-def _typed(page: Page, answers: Answers) -> dict[str, str]:
-    form: dict[str, str] = {}
-    for question in page.questions:
-        if (answer := answers.get(question.key)) is not None:
-            form |= question.typed(answer)
-    return form
 
 
 def _judged(part: Rehearsal, done: Done) -> Done:
@@ -205,17 +201,14 @@ def _problem(part: Rehearsal, key: str, failed: Sequence[Done]) -> Problem:
     name = key.removeprefix("flags.")
     arm = f" in the arm “{part.instrument.arm}”" if part.instrument.arm else ""
     tried = f"A careful simulated worker could not pass it in {counted(len(failed), 'hit')}."
-    what = f"The rule {name} would exclude everybody{arm}. {tried} {_example(name, failed[0])}".strip()
-    default = f"Change quality_control.{name}, or remove {name} from exclude.flags."
-    where = f"exclude.{key.partition('.')[0]}"
-    return Problem(where, what, _FIX.get(name, default) if name in RULE or name in _FIX else default)
-
-
-def _example(name: str, done: Done) -> str:
-    """What the rule found in the first hit, in words."""
+    first = failed[0]
     if name == "gold_share_below":
-        right, n = done.gold
-        return f"At most {right} of {counted(n, 'gold answer')} can be right."
-    if name == "different_flags":
-        return f"Flags: {', '.join(sorted({finding.reason for finding in done.found}))}."
-    return next((finding.detail for finding in done.found if finding.reason == name), "")
+        right, n = first.gold
+        example = f"At most {right} of {counted(n, 'gold answer')} can be right."
+    elif name == "different_flags":
+        example = f"Flags: {', '.join(sorted({finding.reason for finding in first.found}))}."
+    else:
+        example = next((finding.detail for finding in first.found if finding.reason == name), "")
+    what = f"The rule {name} would exclude everybody{arm}. {tried} {example}".strip()
+    fix = _FIX.get(name, f"Change quality_control.{name}, or remove {name} from exclude.flags.")
+    return Problem(f"exclude.{key.partition('.')[0]}", what, fix)

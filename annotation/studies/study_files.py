@@ -96,11 +96,15 @@ def read_study_file(path: Path) -> StudyFile:
     ]
     values, wrong = _typed(document, StudyForm().fields, "")
     problems += wrong
-    task, wrong = _task(document)
-    problems += wrong
+    task = None
+    if isinstance(document.get("task_type"), str):
+        task, wrong = find_type(document["task_type"])
+        problems += wrong
+    elif "task_type" in document:
+        problems.append(_wrong_type("task_type", document["task_type"], "the name of a task type"))
     config = _config(document, task, "", problems)
     texts = _texts(document, "", problems)
-    arms = tuple(map(ArmSpec.of, _arms(document, task, problems)))
+    arms = _arms(document, task, problems)
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
     spec = StudySpec(
@@ -154,7 +158,13 @@ def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
     problems: list[Problem] = []
     if isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value, start=1):
-            inner = _arm_prefix(entry, number) if prefix == "arms." else f"{prefix}{number}."
+            inner = f"{prefix}{number}."
+            if prefix == "arms.":
+                pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
+                names = [
+                    value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"
+                ]
+                inner = arm_prefix(names[0] if names else "", number)
             lines.setdefault(inner.rstrip("."), entry.start_mark.line + 1)
             problems += _walk(entry, inner, lines)
     if not isinstance(node, yaml.MappingNode):
@@ -177,21 +187,7 @@ def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
     return problems
 
 
-def _arm_prefix(entry: yaml.Node, number: int) -> str:
-    pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
-    names = [value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"]
-    return arm_prefix(names[0] if names else "", number)
-
-
 # --- the parts ---
-
-
-def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[Problem]]:
-    if "task_type" not in document:
-        return None, []
-    if not isinstance(document["task_type"], str):
-        return None, [_wrong_type("task_type", document["task_type"], "the name of a task type")]
-    return find_type(document["task_type"])
 
 
 def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Problem]) -> dict[str, Any]:
@@ -247,29 +243,29 @@ def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> di
     return {name: text for name, text in texts.items() if name not in wrong}
 
 
-def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> list[dict[str, Any]]:
-    given = document.get("arms")
-    if given is None:
-        return []
-    if not isinstance(given, list):
+def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> tuple[ArmSpec, ...]:
+    entries = document.get("arms")
+    if entries is None:
+        return ()
+    if not isinstance(entries, list):
         fix = "Write one entry per arm, such as “- name: control”."
-        problems.append(Problem("arms", f"This must be a list, not {_kind(given)}.", fix))
-        return []
-    return [arm for number, each in enumerate(given, start=1) if (arm := _arm(each, number, task, problems))]
-
-
-def _arm(given: Any, number: int, task: TaskType | None, problems: list[Problem]) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        what = f"Entry {number} must be a mapping, not {_kind(given)}."
-        problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
-        return {}
-    prefix = arm_prefix(given.get("name"), number)
-    problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in given if name not in ARM_KEYS]
-    if "name" not in given:
-        problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
-    arm, wrong = _typed(given, ArmForm().fields, prefix)
-    problems += wrong
-    return arm | {"config": _config(given, task, prefix, problems), "texts": _texts(given, prefix, problems)}
+        problems.append(Problem("arms", f"This must be a list, not {_kind(entries)}.", fix))
+        return ()
+    arms = []
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            what = f"Entry {number} must be a mapping, not {_kind(entry)}."
+            problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
+            continue
+        prefix = arm_prefix(entry.get("name"), number)
+        problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in entry if name not in ARM_KEYS]
+        if "name" not in entry:
+            problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
+        arm, wrong = _typed(entry, ArmForm().fields, prefix)
+        problems += wrong
+        config, texts = _config(entry, task, prefix, problems), _texts(entry, prefix, problems)
+        arms.append(ArmSpec.of(arm | {"config": config, "texts": texts}))
+    return tuple(arms)
 
 
 def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tuple[str, ...]:
@@ -285,20 +281,6 @@ def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tupl
     return tuple(given)
 
 
-def _items(
-    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> Path | FromStudy | FromRun | None:
-    given = document.get("items")
-    if given is None:
-        return None
-    if isinstance(given, dict):
-        return _items_source(path, given, task, problems)
-    if not isinstance(given, str):
-        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
-        return None
-    return _named_file(path, given, "items", problems)
-
-
 def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
     """The file of this name, relative to the study file's folder."""
     found = path.parent / name
@@ -309,9 +291,17 @@ def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> P
     return None
 
 
-def _items_source(
-    path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> FromStudy | FromRun | None:
+def _items(
+    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> Path | FromStudy | FromRun | None:
+    given = document.get("items")
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return _named_file(path, given, "items", problems)
+    if not isinstance(given, dict):
+        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
+        return None
     kinds = [name for name in ("from_study", "from_run") if name in given]
     if len(kinds) != 1:
         what = "Items cannot come from both a study and a run." if kinds else "The source of the items is missing."

@@ -13,7 +13,7 @@ from common.problems import Problem, unknown
 from common.words import counted
 from generation.decoding.prompts import TemplateError, fields_of
 from generation.models import Suggester
-from generation.suggestions.pool_shortages import Need, Shortage, pool_shortages
+from generation.suggestions.pool_shortages import Need, pool_shortages
 from generation.suggestions.suggester_uses import hold_suggesters, release_suggesters
 
 WHERE = "suggesters"
@@ -89,27 +89,25 @@ def _pool_problems(study: Study, present: Collection[str]) -> list[Problem]:
             for _ in range(need.per_round)
         ]
         for shortage in pool_shortages(places):
-            problem = _too_few(shortage)
-            problems.setdefault(problem.what, problem)
+            name, texts = shortage.suggester, counted(shortage.texts, "text")
+            rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
+            what = (
+                f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late "
+                f"({rounds})."
+            )
+            if shortage.shared:
+                are = "is" if shortage.shared == 1 else "are"
+                what += (
+                    f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, "
+                    "and a story never shows a text twice."
+                )
+            fix = (
+                f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
+                f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, "
+                "as in examples/cyoa_pool.run.yaml."
+            )
+            problems.setdefault(what, Problem(WHERE, what, fix))
     return list(problems.values())
-
-
-def _too_few(shortage: Shortage) -> Problem:
-    name, texts = shortage.suggester, counted(shortage.texts, "text")
-    rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
-    what = f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late ({rounds})."
-    if shortage.shared:
-        are = "is" if shortage.shared == 1 else "are"
-        what += (
-            f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, and a story "
-            "never shows a text twice."
-        )
-    fix = (
-        f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
-        f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, as in "
-        "examples/cyoa_pool.run.yaml."
-    )
-    return Problem(WHERE, what, fix)
 
 
 def hold_for(study: Study, arms: Sequence[Arm]) -> None:

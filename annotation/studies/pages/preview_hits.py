@@ -34,17 +34,18 @@ def hit_with(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit |
 
     For an item that no hit contains, and where nothing can be planned yet, it has consecutive items.
     """
-    return (
-        _planned(study, arm, item) if study.status == Study.Status.DRAFT else _launched(study, arm, item)
-    ) or _example(study, item)
-
-
-def _launched(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit | None:
-    hits = Hit.objects.filter(study=study, arm=arm).order_by("position")
-    hit = (hits.filter(places__item=item) if item else hits).first()
-    if hit is None:
-        return None
-    return PreviewedHit(shown_items(hit.pk), hits.filter(position__lte=hit.position).count(), hits.count())
+    if study.status == Study.Status.DRAFT:
+        planned = _planned(study, arm, item)
+        if planned is not None:
+            return planned
+    else:
+        hits = Hit.objects.filter(study=study, arm=arm).order_by("position")
+        hit = (hits.filter(places__item=item) if item else hits).first()
+        if hit is not None:
+            return PreviewedHit(shown_items(hit.pk), hits.filter(position__lte=hit.position).count(), hits.count())
+    following = Item.objects.filter(study=study, position__gte=item.position if item else 0).order_by("position")
+    items = [item_data(item) for item in following[: study.items_per_hit]]
+    return PreviewedHit(items) if items else None
 
 
 def _planned(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit | None:
@@ -60,9 +61,3 @@ def _planned(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit |
     hits = [hit.items for hit in planned if hit.arm == (arm.name if arm else "")]
     index = next((number for number, names in enumerate(hits) if item is None or item.external_id in names), None)
     return None if index is None else PreviewedHit([named[name] for name in hits[index]], index + 1, len(hits))
-
-
-def _example(study: Study, item: Item | None) -> PreviewedHit | None:
-    following = Item.objects.filter(study=study, position__gte=item.position if item else 0).order_by("position")
-    items = [item_data(item) for item in following[: study.items_per_hit]]
-    return PreviewedHit(items) if items else None

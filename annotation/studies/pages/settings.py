@@ -20,7 +20,6 @@ from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import SpecChanges, StudySpec
 from annotation.studies.suggesters import active_suggesters
 from annotation.task_types.base import TaskType, Text
-from annotation.task_types.items import Json
 from annotation.task_types.settings import SuggestersField
 from common.problems import Problem, Refused
 
@@ -67,9 +66,13 @@ class SettingsPage:
         self.type_form = type_form(task, data, study.config if study else None)
         self.text_errors: dict[str, str] = {}
         if self.frozen:
-            self._disable(
-                service.FROZEN_WHEN_CLOSED if self.study.status == Status.CLOSED else service.FROZEN_WHEN_LIVE
-            )
+            is_closed = self.study.status == Status.CLOSED
+            for name, reason in (service.FROZEN_WHEN_CLOSED if is_closed else service.FROZEN_WHEN_LIVE).items():
+                if name in self.study_form.fields:
+                    self.study_form.fields[name].disabled = True
+                    self.study_form.fields[name].help_text = reason
+            for field in self.type_form.fields.values():
+                field.disabled = True
         self.texts = self._texts()
 
     @property
@@ -157,7 +160,9 @@ class SettingsPage:
             with transaction.atomic():
                 now = Study.objects.select_for_update(no_key=True).get(pk=self.study.pk)
                 if self.data.get("version") != fingerprint(now):
-                    self._show_stale(now)
+                    self.stale = True
+                    self.version = fingerprint(now)
+                    self.study_form.add_error(None, f"{THEIRS} {self._differences(now)}")
                     return False
                 changes: SpecChanges = {"values": self._values()}
                 if not self.frozen:
@@ -177,7 +182,9 @@ class SettingsPage:
 
     def _texts(self) -> list[Text]:
         """The texts for the settings in the form; in a study with arms, those of every arm."""
-        config = self._config_now()
+        config = self.study.config if self.study.pk else default_config(self.task)
+        if self.data is not None and not self.frozen and self.type_form.is_valid():
+            config = self.type_form.cleaned_data
         arms = self.study.arms.order_by("position") if self.study.pk else []
         text_by_name: dict[str, Text] = {}
         for arm_config in [config, *(config | arm.config for arm in arms)]:
@@ -185,21 +192,8 @@ class SettingsPage:
                 text_by_name.setdefault(text.name, text)
         return list(text_by_name.values())
 
-    def _config_now(self) -> Json:
-        if self.data is not None and not self.frozen and self.type_form.is_valid():
-            return self.type_form.cleaned_data
-        return self.study.config if self.study.pk else default_config(self.task)
-
     def _typed_texts(self) -> dict[str, str]:
         return typed_texts(self.data or {}, [text.name for text in self.texts])
-
-    def _disable(self, frozen: Mapping[str, str]) -> None:
-        for name, reason in frozen.items():
-            if name in self.study_form.fields:
-                self.study_form.fields[name].disabled = True
-                self.study_form.fields[name].help_text = reason
-        for field in self.type_form.fields.values():
-            field.disabled = True
 
     def _show(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -211,11 +205,6 @@ class SettingsPage:
             form: forms.BaseForm = self.type_form if part == "config" else self.study_form
             field = name or part
             form.add_error(field if field in form.fields else None, text)
-
-    def _show_stale(self, now: Study) -> None:
-        self.stale = True
-        self.version = fingerprint(now)
-        self.study_form.add_error(None, f"{THEIRS} {self._differences(now)}")
 
     def _differences(self, now: Study) -> str:
         typed, config = self._values(), self.type_form.cleaned_data

@@ -62,21 +62,17 @@ def _forms(request: SignedIn, study: Study, way: str) -> _Forms:
         if set(outputs.output_kinds(source)) & set(task.takes_outputs)
     ]
     runs = list(runs_of(request.user).filter(state=GenerationRun.State.DONE).order_by("-pk")[:MOST_CHOICES])
-    file = UploadForm(request.POST, request.FILES) if data("file") is not None else UploadForm()
-    takes_runs = task.sample_form is not None
+    files = request.FILES if request.method == "POST" else None
     return _Forms(
-        file,
+        UploadForm(data("file"), files if way == "file" else None),
         OutputsForm(data("study"), sources=feeding, kinds=task.takes_outputs, prefix="study")
         if task.takes_outputs
         else None,
-        _run_form(request, data("run"), runs, task.adds_file) if takes_runs else None,
+        RunChoiceForm(data("run"), files if way == "run" else None, runs=runs, adds_file=task.adds_file, prefix="run")
+        if task.sample_form is not None
+        else None,
         task.sample_form(data("run"), prefix="options") if task.sample_form is not None else None,
     )
-
-
-def _run_form(request: SignedIn, data: Any, runs: list[GenerationRun], adds_file: str) -> RunChoiceForm:
-    files = None if data is None else request.FILES
-    return RunChoiceForm(data, files, runs=runs, adds_file=adds_file, prefix="run")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -101,12 +97,26 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
             return redirect("console_upload", study.slug)
         else:
             return redirect("console_upload", study.slug)
-    context = _context(study, forms, refused_table)
+    task = get_type(study.task_type)
+    items = Item.objects.filter(study=study)
+    rows = [(item, task.export_columns(item.payload)) for item in items.order_by("position")[:SHOWN_ITEMS]]
     status = 422 if refused_table or any(form.errors for form in used) else 200
     uploaded = forms.run if way == "run" and forms.run else forms.file
     file = uploaded.cleaned_data.get("file") if refused_table else None
-    name = file.name[:100] if file else ""
-    context |= {"way": way, "file_name": name}
+    context = {
+        "forms": forms,
+        "refused": refused_table,
+        "columns": task.columns(study.config),
+        "limit_mb": settings.MAX_UPLOAD_BYTES // 1024**2,
+        "limit_bytes": settings.MAX_UPLOAD_BYTES,
+        "n_items": items.count(),
+        "feed": ItemFeed.objects.select_related("source").filter(study=study).first(),
+        "rows": rows,
+        "header": list(dict.fromkeys(name for _, cells in rows for name in cells)),
+        "steps": stepper(study, "items"),
+        "way": way,
+        "file_name": file.name[:100] if file else "",
+    }
     return study_page(request, study, "studies/upload.html", context, section="items", status=status)
 
 
@@ -132,24 +142,6 @@ def _import(request: SignedIn, study: Study, forms: _Forms, way: str) -> str:
     file = forms.file.cleaned_data["file"]
     count = importing_items.import_items(study=study, table=read_table(file.file, name=file.name), actor=actor)
     return f"{counted(count, 'item')} imported from {file.name[:100]}."
-
-
-def _context(study: Study, forms: _Forms, refused: TableProblems | None) -> dict[str, object]:
-    task = get_type(study.task_type)
-    first = list(Item.objects.filter(study=study).order_by("position")[:SHOWN_ITEMS])
-    rows = [(item, task.export_columns(item.payload)) for item in first]
-    return {
-        "forms": forms,
-        "refused": refused,
-        "columns": task.columns(study.config),
-        "limit_mb": settings.MAX_UPLOAD_BYTES // 1024**2,
-        "limit_bytes": settings.MAX_UPLOAD_BYTES,
-        "n_items": Item.objects.filter(study=study).count(),
-        "feed": ItemFeed.objects.select_related("source").filter(study=study).first(),
-        "rows": rows,
-        "header": list(dict.fromkeys(name for _, cells in rows for name in cells)),
-        "steps": stepper(study, "items"),
-    }
 
 
 @require_POST
