@@ -112,20 +112,6 @@ def own_record(participant_id: int) -> OwnRecord:
 
 def entries(participant: Participant) -> Iterator[Entry]:
     """Everything that the participant sent or that was recorded about them, in the order of the tables."""
-    yield from _who(participant)
-    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
-        yield from _work(work)
-    for submission in Submission.objects.filter(participant=participant).order_by("pk"):
-        task_label = f"task {submission.assignment_id}"
-        yield Entry(task_label, "sent, seconds since the start", submission.received_at, submission.seconds)
-        if submission.feedback:
-            yield Entry(task_label, "feedback", submission.received_at, submission.feedback)
-        for flag in submission.flags.order_by("pk"):
-            yield Entry(task_label, "marked for a person to look at", flag.created_at, flag.reason)
-    yield from _money(participant)
-
-
-def _who(participant: Participant) -> Iterator[Entry]:
     worker = participant.worker
     yield Entry("you", "study", participant.created_at, participant.study.title)
     yield Entry("you", "name in the data", participant.created_at, participant.pseudonym)
@@ -137,6 +123,22 @@ def _who(participant: Participant) -> Iterator[Entry]:
         yield Entry("you", "agreed to take part", participant.consented_at, True)
     if participant.arm.name:
         yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
+    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
+        yield from _work(work)
+    for submission in Submission.objects.filter(participant=participant).order_by("pk"):
+        task_label = f"task {submission.assignment_id}"
+        yield Entry(task_label, "sent, seconds since the start", submission.received_at, submission.seconds)
+        if submission.feedback:
+            yield Entry(task_label, "feedback", submission.received_at, submission.feedback)
+        for flag in submission.flags.order_by("pk"):
+            yield Entry(task_label, "marked for a person to look at", flag.created_at, flag.reason)
+    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
+        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
+    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
+        part__assignment__participant=participant
+    )
+    for payment in paid.order_by("pk"):
+        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))
 
 
 def _work(work: Assignment) -> Iterator[Entry]:
@@ -158,13 +160,3 @@ def _work(work: Assignment) -> Iterator[Entry]:
         yield Entry(task_label, f"page {offer.step + 1}: suggestion {offer.side}", offer.shown_at, offer.text)
     for batch in EventBatch.objects.filter(assignment=work).order_by("step", "view", "number"):
         yield Entry(task_label, f"page {batch.step + 1}: changes while you typed", batch.received_at, batch.edits)
-
-
-def _money(participant: Participant) -> Iterator[Entry]:
-    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
-        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
-    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
-        part__assignment__participant=participant
-    )
-    for payment in paid.order_by("pk"):
-        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))
