@@ -190,12 +190,11 @@ def offers_to(assignment_id: int, instrument: Instrument) -> Offers:
     if not instrument.asks:
         return Offers()
     shown = tuple(OfferData(*row) for row in sql.fetch_all(_OFFERS, assignment_id))
-    return Offers(shown, _pulls(assignment_id) if instrument.task.has_pulls else ())
-
-
-def _pulls(assignment_id: int) -> tuple[PullData, ...]:
+    if not instrument.task.has_pulls:
+        return Offers(shown)
     rows = sql.fetch_all(_PULLS, assignment_id)
-    return tuple(PullData(step, number, sql.from_json(Pull, "typed", typed)) for step, number, typed in rows)
+    pulls = tuple(PullData(step, number, sql.from_json(Pull, "typed", typed)) for step, number, typed in rows)
+    return Offers(shown, pulls)
 
 
 def asks_for_offers(study: Study) -> bool:

@@ -68,7 +68,9 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
         raise _unreachable(str(error), endpoint) from error
     except (AttributeError, TypeError) as error:  # boto3, when an answer in JSON is not an object
         raise _unreachable("The answer has a different structure.", endpoint) from error
-    if not (_speaks_the_api(answer) and _has_its_members(client, operation, answer)):
+    shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
+    members = set(shape.members) if shape is not None else set()
+    if not _speaks_the_api(answer) or (members and not members & answer.keys()):
         raise _unreachable("The answer is not one of this API.", endpoint)
     return answer
 
@@ -80,13 +82,6 @@ def _status(answer: dict[str, Any]) -> int:
 def _speaks_the_api(answer: dict[str, Any]) -> bool:
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     return str(headers.get("content-type", "")).startswith(("application/x-amz-json", "application/json"))
-
-
-def _has_its_members(client: Any, operation: str, answer: dict[str, Any]) -> bool:
-    """Whether the answer contains any of the members that the operation returns. True if it returns none."""
-    shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
-    members = set(shape.members) if shape is not None else set()
-    return not members or bool(members & answer.keys())
 
 
 @lru_cache(maxsize=8)

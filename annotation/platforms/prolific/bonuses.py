@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from annotation.models import PlatformCall
-from annotation.platforms.calls import Call, Json, PlatformTrouble, Search
+from annotation.platforms.calls import Call, Json, PlatformTrouble
 
 #: “Pay bonuses”: paid “in the following minutes”. Until then, nobody can see whether a lost request had an effect.
 BONUS_SHOWS_AFTER = timedelta(hours=1)
@@ -28,21 +28,9 @@ def bonus_calls(
 
     Bonuses with equal ``name`` are the same bonus. ``look`` gets a submission from Prolific.
     """
-    params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
-    set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
-    pay = Call(
-        key=f"{PAY}{name}",
-        operation="pay_bonus",
-        params=lambda done: {"id": done[0]["id"]},
-        search=_search_for_payment(submission_id, look),
-    )
-    return set_up, pay
-
-
-def _search_for_payment(submission_id: str, look: Callable[[str], Json]) -> Search:
-    """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble until that is known."""
 
     def search(call: PlatformCall) -> Json | None:
+        """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble if unknown."""
         paid = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
         if paid >= _expected_bonuses(submission_id, call):
             return {}
@@ -55,7 +43,15 @@ def _search_for_payment(submission_id: str, look: Callable[[str], Json]) -> Sear
             )
         return None
 
-    return search
+    params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
+    set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
+    pay = Call(
+        key=f"{PAY}{name}",
+        operation="pay_bonus",
+        params=lambda done: {"id": done[0]["id"]},
+        search=search,
+    )
+    return set_up, pay
 
 
 def _expected_bonuses(submission_id: str, call: PlatformCall) -> Decimal:
