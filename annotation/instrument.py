@@ -104,7 +104,7 @@ class Walk:
         pages: list[Page] = []
         for number in range(len(answers) + 1):
             before = answers[:number]
-            page = self.page(number, partial(_same, before))
+            page = self.page(number, partial(list, before))
             if page is None:
                 break
             pages.append(page)
@@ -120,10 +120,6 @@ def with_image(page: Page | None, shown: Shown) -> Page | None:
         return page
     image = {name: payload[name] for name in ("image", "image_alt", "image_size")}
     return replace(page, context={**page.context, "item_image": image})
-
-
-def _same(answers: Sequence[Answers]) -> Sequence[Answers]:
-    return answers
 
 
 def whole_texts(task: TaskType, config: Json, *worded: dict[str, str]) -> dict[str, str]:

@@ -244,27 +244,20 @@ def accepts(field: forms.Field) -> str:
         return "true or false"
     empty = "" if field.required else ", or nothing"
     if isinstance(field, forms.IntegerField):
-        return (
-            _number(field, "a number" if isinstance(field, forms.FloatField | forms.DecimalField) else "a whole number")
-            + empty
-        )
+        low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
+        decimals = getattr(field, "decimal_places", None)
+        text = "a number" if isinstance(field, forms.FloatField | forms.DecimalField) else "a whole number"
+        if low is not None and high is not None:
+            text += f" from {low:,} to {high:,}"
+        elif low is not None:
+            text += f" of at least {low:,}"
+        elif high is not None:
+            text += f" of at most {high:,}"
+        return text + (f" with at most {counted(decimals, 'decimal')}" if decimals is not None else "") + empty
     if isinstance(field, forms.CharField):
         most = f" of at most {field.max_length:,} characters" if field.max_length else ""
         return f"text{most}"
     return "a value as the description says" + empty
-
-
-def _number(field: forms.IntegerField, kind: str) -> str:
-    low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
-    decimals = getattr(field, "decimal_places", None)
-    text = kind
-    if low is not None and high is not None:
-        text += f" from {low:,} to {high:,}"
-    elif low is not None:
-        text += f" of at least {low:,}"
-    elif high is not None:
-        text += f" of at most {high:,}"
-    return text + (f" with at most {counted(decimals, 'decimal')}" if decimals is not None else "")
 
 
 def _bound(field: forms.Field, kind: type[MinValueValidator] | type[MaxValueValidator]) -> Any:

@@ -73,24 +73,6 @@ STATES = {
 }
 
 
-def _earnings(participant: Participant) -> Iterator[Earning]:
-    """Rewards by task, part pay, and bonuses that were paid."""
-    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
-    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
-    for ordinal, earned_at, reward, state in rows:
-        if state in STATES:
-            yield Earning(f"Task {ordinal}", earned_at, None if state == "partly_paid" else reward, STATES[state])
-    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk")
-    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
-    for ordinal, earned_at, amount, paid in parts.annotate(paid=is_paid).values_list(
-        "assignment__ordinal", "created_at", "amount", "paid"
-    ):
-        yield Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid")
-    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
-    for bonus in extra.order_by("pk"):
-        yield Earning("Bonus", bonus.created_at, bonus.amount, "paid")
-
-
 def own_record(participant_id: int) -> OwnRecord:
     """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
@@ -104,7 +86,19 @@ def own_record(participant_id: int) -> OwnRecord:
         ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
     ]
     deletion_request = DeletionRequest.objects.filter(participant=participant).first()
-    earned = list(_earnings(participant))
+    earned = []
+    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
+    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
+    for ordinal, earned_at, reward, state in rows:
+        if state in STATES:
+            amount = None if state == "partly_paid" else reward
+            earned.append(Earning(f"Task {ordinal}", earned_at, amount, STATES[state]))
+    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
+    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk").annotate(paid=is_paid)
+    for ordinal, earned_at, amount, paid in parts.values_list("assignment__ordinal", "created_at", "amount", "paid"):
+        earned.append(Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid"))
+    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
+    earned += [Earning("Bonus", bonus.created_at, bonus.amount, "paid") for bonus in extra.order_by("pk")]
     arm, study = participant.arm, participant.study
     pays = bool(earned or (study.reward if arm.reward is None else arm.reward))
     return OwnRecord(participant, deletion_request, counts, earned, pays)

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 
 from annotation.access import studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
@@ -117,13 +116,20 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
     checked, problems = check_study(spec, instance=Study.objects.get(pk=study.pk) if study else Study())
     feed = None
     if isinstance(file.items, FromStudy):
-        named = file.items
+        named, visible = file.items, Study.objects.all()
+        # What the owners of this study may see; all studies if it has no owner, only the command line.
+        owners = [owner] if owner else []
+        if study is not None:
+            owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
+        if owners:
+            seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
+            visible = visible.filter(pk__in=seen)
         source, wrong = check_source(
             task=get_type(file.spec.task_type),
             slug=file.slug,
             source_slug=named.study,
             arms=named.arms,
-            visible=_visible(study, owner),
+            visible=visible,
             kind=named.kind,
         )
         problems += wrong
@@ -133,17 +139,6 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
     if feed is not None and study is not None and study.status != Study.Status.DRAFT:
         return _Described(checked, names_items=True, feed=feed)
     return _Described(checked, file.items is not None, _read(file, checked, feed, study), feed)
-
-
-def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
-    """The studies that the owners of this one may see; all studies if it has no owner, only the command line."""
-    owners = [owner] if owner else []
-    if study is not None:
-        owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
-    if not owners:
-        return Study.objects.all()
-    seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
-    return Study.objects.filter(pk__in=seen)
 
 
 def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
@@ -198,28 +193,24 @@ def _differences(study: Study | None, described: _Described, owner: User | None)
         for name in dict.fromkeys([*new, *old])
         if study is None or old.get(name) != new.get(name)
     ]
-    n_items = Item.objects.filter(study=study).count() if study else 0
-    if study is not None and study.task_type == described.spec.task_type:
-        items_change = described.read is not None and not _same_items(study, described.read)
-    else:  # a different task type cannot use the existing items
-        items_change = n_items > 0 or described.read is not None
+    read = described.read
+    stored = Item.objects.filter(study=study).order_by("position")
+    n_items = stored.count() if study else 0
+    if study is None or study.task_type != described.spec.task_type:  # another type cannot use the stored items
+        items_change = n_items > 0 or read is not None
+    elif read is None:
+        items_change = False
+    elif study.status == Study.Status.DRAFT and n_items and study.items_read_with != read.settings:
+        items_change = True
+    else:
+        new_items = [(item.external_id, item.payload) for item in read.items]
+        items_change = list(stored.values_list("external_id", "payload")) != new_items
     if items_change:
-        n_new = len(described.read.items) if described.read else 0
-        differences.append(Difference("items", n_items if study else None, n_new))
+        differences.append(Difference("items", n_items if study else None, len(read.items) if read else 0))
     owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER)
     if owner is not None and not owners.filter(user=owner).exists():
         differences.append(Difference("owner", None, owner.get_username()))
     return differences
-
-
-def _same_items(study: Study, read: ItemsRead) -> bool:
-    """Whether importing again would change nothing: neither the items nor the settings recorded with them."""
-    items = Item.objects.filter(study=study).order_by("position")
-    if study.status == Study.Status.DRAFT and items.exists() and study.items_read_with != read.settings:
-        return False
-    return list(items.values_list("external_id", "payload")) == [
-        (item.external_id, item.payload) for item in read.items
-    ]
 
 
 # --- writing it ---

@@ -281,18 +281,16 @@ def _form_problems(form: forms.BaseForm, typed: Mapping[str, Any], prefix: str) 
         codes = {error["code"] for error in errors}
         if name in typed and typed[name] not in (None, "") and not isinstance(typed[name], list | dict):
             what = f"“{str(typed[name])[:60]}”: {what}"
-        problems.append(Problem(prefix + name, what, _fix(form.fields[name], codes)))
+        field = form.fields[name]
+        fix = f"Write {accepts(field)}."
+        if codes <= {"unique", "taken"}:
+            fix = "Choose another."
+        elif codes == {"unused"}:
+            fix = "Leave it empty, or choose that option."
+        elif isinstance(field, TableField) and codes != {"list"}:
+            fix = "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
+        problems.append(Problem(prefix + name, what, fix))
     return problems
-
-
-def _fix(field: forms.Field, codes: set[str]) -> str:
-    if codes <= {"unique", "taken"}:
-        return "Choose another."
-    if codes == {"unused"}:
-        return "Leave it empty, or choose that option."
-    if isinstance(field, TableField) and codes != {"list"}:
-        return "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
-    return f"Write {accepts(field)}."
 
 
 def _control_characters(prefix: str, typed: Mapping[str, Any]) -> list[Problem]:

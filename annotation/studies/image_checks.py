@@ -38,10 +38,10 @@ _SAVE_AGAIN = "Open it in an image editor and save a copy as PNG, JPEG or WebP."
 
 
 class BadPicture(ValueError):
-    """An image that cannot be used. ``what`` is the reason, ``fix`` what to do, ``column`` the column that is wrong."""
+    """An image that cannot be used. ``what`` is the reason, ``fix`` what to do."""
 
-    def __init__(self, what: str, fix: str, column: str = "image") -> None:
-        self.what, self.fix, self.column = what, fix, column
+    def __init__(self, what: str, fix: str) -> None:
+        self.what, self.fix = what, fix
         super().__init__(f"{what} {fix}")
 
 
@@ -59,6 +59,13 @@ class Picture:
     format: str
     width: int
     height: int
+
+
+def refuse_too_large(size: int) -> None:
+    """Raises BadPicture if a file of ``size`` bytes is larger than images may be."""
+    if size > settings.MEDIA_MAX_BYTES:
+        most = settings.MEDIA_MAX_BYTES / 1024**2
+        raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
 
 
 def source_of(data: bytes) -> str:
@@ -127,9 +134,7 @@ def _opened(data: bytes) -> Image.Image:
     """The image with only its header read, and no pixels yet. Raises BadPicture for what the header shows."""
     if not data:
         raise BadPicture("The file is empty.", "Choose another file.")
-    if len(data) > settings.MEDIA_MAX_BYTES:
-        most = settings.MEDIA_MAX_BYTES / 1024**2
-        raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
+    refuse_too_large(len(data))
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data.startswith(_MAGIC) and (b"<svg" in start or start.startswith((b"<?xml", b"<!doctype svg"))):
         raise BadPicture("SVG files are not accepted, because they can contain scripts.", "Export it as PNG.")
@@ -179,7 +184,11 @@ def _plain(image: Image.Image) -> Image.Image:
 def _end_of(data: bytes, form: str) -> int:
     """Where the image ends in the file. The end of the file if the image is incomplete."""
     if form == "PNG":
-        return _end_of_png(data)
+        # After the chunk IEND (PNG specification, 5.3: length, type, data and checksum).
+        offset, kind = 8, b""
+        while kind != b"IEND" and offset + 12 <= len(data):
+            kind, offset = data[offset + 4 : offset + 8], offset + 12 + int.from_bytes(data[offset : offset + 4], "big")
+        return min(offset, len(data)) if kind == b"IEND" else len(data)
     if form == "WEBP":
         return min(len(data), 8 + int.from_bytes(data[4:8], "little"))
     # After the marker EOI (ITU T.81, annex B): segments have a length; scans have FF before 0 or RSTn.
@@ -197,14 +206,4 @@ def _end_of(data: bytes, form: str) -> int:
             offset += 2
         else:
             offset += 2 + int.from_bytes(data[offset + 2 : offset + 4], "big")
-    return len(data)
-
-
-def _end_of_png(data: bytes) -> int:
-    """The position after the chunk IEND (PNG specification, 5.3: length, type, data and checksum)."""
-    offset = 8
-    while offset + 12 <= len(data):
-        kind, offset = data[offset + 4 : offset + 8], offset + 12 + int.from_bytes(data[offset : offset + 4], "big")
-        if kind == b"IEND":
-            return min(offset, len(data))
     return len(data)

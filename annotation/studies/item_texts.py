@@ -26,9 +26,16 @@ class Line:
 
 def lines_of(items: Sequence[tuple[ItemFacts, Mapping[str, str]]], room: int = ROOM) -> list[Line]:
     """One line for each item, from its facts and its cells. Texts that begin alike are shown from where they differ."""
-    texts = [_texts(facts, cells) for facts, cells in items]
-    shortened = []
-    for parts in texts:  # each with the same share of the room
+    texts: list[list[str]] = []
+    shortened: list[str] = []
+    for facts, cells in items:
+        parts = [_one_line(text) or EMPTY for group in facts.texts for text in group]
+        if not facts.texts:  # the context, or the first cell with more than one word
+            values = list(cells.values())
+            words = next((cell for cell in values if " " in cell.strip()), "".join(values[1:2]))
+            parts = [_one_line(facts.context) or _one_line(words)]
+        texts.append(parts)
+        # Each part gets the same share of the room.
         share = max(LEAST, (room - len(BETWEEN) * (len(parts) - 1)) // max(1, len(parts)))
         shortened.append(_cut(BETWEEN.join(_cut(text, share) for text in parts), max(room, share)))
     alike: dict[str, list[int]] = defaultdict(list)
@@ -47,15 +54,6 @@ def lines_of(items: Sequence[tuple[ItemFacts, Mapping[str, str]]], room: int = R
         Line(line, _cut(_one_line(facts.context), CONTEXT_ROOM) if facts.texts else "")
         for line, (facts, _) in zip(shortened, items, strict=True)
     ]
-
-
-def _texts(facts: ItemFacts, cells: Mapping[str, str]) -> list[str]:
-    """What is judged; in an item without texts, its context, or the first of its cells with more than one word."""
-    if facts.texts:
-        return [_one_line(text) or EMPTY for group in facts.texts for text in group]
-    values = list(cells.values())
-    words = next((cell for cell in values if " " in cell.strip()), "".join(values[1:2]))
-    return [_one_line(facts.context) or _one_line(words)]
 
 
 def _one_line(text: str) -> str:

@@ -81,7 +81,15 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
         what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
         fix = f"Import more items, or set “Items per hit” (items_per_hit) to a number from 1 to {n_items}."
         problems.append(Problem("items_per_hit", what, fix))
-    problems += _member_problems(study, n_items) + _exam_problems(study)
+    problems += _member_problems(study, n_items)
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
+    if study.exam_study and exam is None:
+        what = f"There is no study “{study.exam_study}”, so nobody can pass its exam."
+        problems.append(Problem("exam_study", what, "Name another study, or leave this empty."))
+    elif exam is not None and not has_right_answers(exam):
+        what = f"Nobody can pass the exam {exam.slug}: none of its items has a right answer."
+        fix = "Import items with right answers there, or name another study."
+        problems.append(Problem("exam_study", what, fix))
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
@@ -129,18 +137,6 @@ def _member_problems(study: Study, n_items: int) -> list[Problem]:
         what = f"A coder could code only {study.hits_per_worker * study.items_per_hit:,} of {n_items:,} items."
         problems.append(Problem("hits_per_worker", what, "Leave the maximum number of hits per worker empty."))
     return problems
-
-
-def _exam_problems(study: Study) -> list[Problem]:
-    """Why nobody could pass the exam that the study asks for."""
-    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
-    if not study.exam_study or (exam is not None and has_right_answers(exam)):
-        return []
-    if exam is None:
-        what = f"There is no study “{study.exam_study}”, so nobody can pass its exam."
-        return [Problem("exam_study", what, "Name another study, or leave this empty.")]
-    what = f"Nobody can pass the exam {exam.slug}: none of its items has a right answer."
-    return [Problem("exam_study", what, "Import items with right answers there, or name another study.")]
 
 
 def design_of(study: Study, arms: Sequence[Arm]) -> Design:

@@ -107,6 +107,10 @@ def read_study_file(path: Path) -> StudyFile:
     arms = _arms(document, task, problems)
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
+    platforms = all_platforms()
+    # A platform without settings has a line with its name only.
+    named = _mapping(document, "platforms", "", problems)
+    problems += [unknown(f"platforms.{name[:60]}", name, platforms) for name in named if name not in platforms]
     spec = StudySpec(
         task_type=str(document.get("task_type")),
         values=values,
@@ -114,9 +118,13 @@ def read_study_file(path: Path) -> StudyFile:
         texts=texts,
         arms=arms,
         exclude_studies=excluded,
-        platforms=_platforms(document, problems),
-        quality_control=_settings(document, "quality_control", QualityForm, problems),
-        exclusion=_settings(document, "exclude", ExclusionForm, problems),
+        platforms={
+            name: _settings(named, name, platform.form, "platforms.", problems)
+            for name, platform in platforms.items()
+            if name in named
+        },
+        quality_control=_settings(document, "quality_control", QualityForm, "", problems),
+        exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
     )
     if problems:
         raise FileRefused(problems, lines)
@@ -202,38 +210,19 @@ def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Pr
 
 
 def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, problems: list[Problem]) -> dict[str, Any]:
-    config = _mapping(given, "config", prefix, problems)
     if task is None:
-        return config
-    values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
-    problems += wrong
-    return values
+        return _mapping(given, "config", prefix, problems)
+    return _settings(given, "config", task.config_form, prefix, problems)
 
 
 def _settings(
-    document: Mapping[str, Any], name: str, form: type[ConfigForm], problems: list[Problem]
+    given: Mapping[str, Any], name: str, form: type[ConfigForm], prefix: str, problems: list[Problem]
 ) -> dict[str, Any]:
     """The values of a settings form below one key."""
-    given = _mapping(document, name, "", problems)
-    values, wrong = _typed(given, form.base_fields, f"{name}.", refuse_unknown=True)
+    settings = _mapping(given, name, prefix, problems)
+    values, wrong = _typed(settings, form.base_fields, f"{prefix}{name}.", refuse_unknown=True)
     problems += wrong
     return values
-
-
-def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
-    """The settings for each platform. A platform without settings has a line with its name only."""
-    given, found = _mapping(document, "platforms", "", problems), {}
-    problems += [
-        unknown(f"platforms.{name[:60]}", name, all_platforms()) for name in given if name not in all_platforms()
-    ]
-    for name, platform in all_platforms().items():
-        if name not in given:
-            continue
-        settings = _mapping(given, name, "platforms.", problems)
-        fields = platform.form.base_fields
-        found[name], wrong = _typed(settings, fields, f"platforms.{name}.", refuse_unknown=True)
-        problems += wrong
-    return found
 
 
 def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:
@@ -383,7 +372,13 @@ def fits(field: forms.Field, value: Any) -> bool:
 
 def _wrong_type(where: str, value: Any, wanted: str) -> Problem:
     quote = ", in quotes" if wanted.startswith(("text", "one of")) and not isinstance(value, list | dict) else ""
-    shown = "" if isinstance(value, list | dict) or value is None else f" “{_plain(value)}”"
+    # At most 60 characters: a file may contain something long or secret by mistake.
+    shown = ""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
+        shown = " “…”"
+    elif value is not None and not isinstance(value, list | dict):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        shown = f" “{text[:60]}”"
     return Problem(where, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
 
 
@@ -392,10 +387,3 @@ def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
     return "a date" if isinstance(value, date) else kinds.get(type(value), type(value).__name__)
-
-
-def _plain(value: Any) -> str:
-    """At most 60 characters of a value: a file may contain something long or secret by mistake."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
-        return "…"
-    return (str(value).lower() if isinstance(value, bool) else str(value))[:60]

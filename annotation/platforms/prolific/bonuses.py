@@ -31,8 +31,14 @@ def bonus_calls(
 
     def search(call: PlatformCall) -> Json | None:
         """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble if unknown."""
-        paid = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
-        if paid >= _expected_bonuses(submission_id, call):
+        shown = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
+        # What Prolific must show for this submission if the call took effect.
+        set_up_calls = PlatformCall.objects.filter(
+            operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
+        ).values_list("key", "params__csv_bonuses")
+        amounts = {key.replace(SET_UP, PAY, 1): Decimal(csv.rpartition(",")[2]) for key, csv in set_up_calls}
+        paid = PlatformCall.objects.filter(key__in=amounts, state=PlatformCall.State.DONE).values_list("key", flat=True)
+        if shown >= sum((amounts[key] for key in {*paid, call.key}), Decimal(0)):
             return {}
         if call.first_tried_at and timezone.now() - call.first_tried_at < BONUS_SHOWS_AFTER:
             raise PlatformTrouble(
@@ -52,13 +58,3 @@ def bonus_calls(
         search=search,
     )
     return set_up, pay
-
-
-def _expected_bonuses(submission_id: str, call: PlatformCall) -> Decimal:
-    """USD of bonuses that Prolific must show for this submission if ``call`` took effect."""
-    set_up = PlatformCall.objects.filter(
-        operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
-    ).values_list("key", "params__csv_bonuses")
-    amounts = {key.replace(SET_UP, PAY, 1): Decimal(csv.rpartition(",")[2]) for key, csv in set_up}
-    paid = PlatformCall.objects.filter(key__in=amounts, state=PlatformCall.State.DONE).values_list("key", flat=True)
-    return sum((amounts[key] for key in {*paid, call.key}), Decimal(0))

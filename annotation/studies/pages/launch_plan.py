@@ -255,27 +255,26 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
     checks += [Check("warn", text, "console_settings", About.LINK) for text in identity_warnings(study)]
-    if items and all(item.role == Item.Role.EXAM for item in items):
-        checks.append(_places_check(study.ratings_per_item))
-    return [*checks, *_exam_checks(study)]
+    return [*checks, *_exam_checks(study, items)]
 
 
-def _places_check(ratings: int) -> Check:
-    """How many people can take an exam: a number of ratings that suits other studies is too low for one."""
-    who = counted(ratings, "person", "people")
-    if ratings >= FEW_FOR_AN_EXAM:
-        return Check("good", f"{who} can take this exam", "console_settings")
-    text = (
-        f"Only {who} can take this exam, because each of its items gets {counted(ratings, 'rating')}. Set “Ratings "
-        "wanted per item” to the number of people who may take it."
-    )
-    return Check("warn", text, "console_settings")
+def _exam_checks(study: Study, items: Sequence[Item]) -> list[Check]:
+    """Whether enough people can take the study if it is an exam, and can be recognised as those who passed one.
 
-
-def _exam_checks(study: Study) -> list[Check]:
-    """Whether people can be recognised as those who passed the exam. Platforms and personal links identify people."""
-    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
+    Platforms and personal links identify people.
+    """
     checks = []
+    if items and all(item.role == Item.Role.EXAM for item in items):
+        who = counted(study.ratings_per_item, "person", "people")
+        level, text = "good", f"{who} can take this exam"
+        if study.ratings_per_item < FEW_FOR_AN_EXAM:
+            level, ratings = "warn", counted(study.ratings_per_item, "rating")
+            text = (
+                f"Only {who} can take this exam, because each of its items gets {ratings}. Set “Ratings wanted per "
+                "item” to the number of people who may take it."
+            )
+        checks.append(Check(level, text, "console_settings"))
+    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
     if exam is not None and _tells_nobody_apart(exam) and not is_posted(exam):
         checks.append(Check("warn", f"The exam {exam.slug} cannot tell people apart, {nobody}", "console_settings"))

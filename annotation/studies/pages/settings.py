@@ -73,7 +73,16 @@ class SettingsPage:
                     self.study_form.fields[name].help_text = reason
             for field in self.type_form.fields.values():
                 field.disabled = True
-        self.texts = self._texts()
+        # The texts for the settings in the form; in a study with arms, those of every arm.
+        config = self.study.config if self.study.pk else default_config(task)
+        if data is not None and not self.frozen and self.type_form.is_valid():
+            config = self.type_form.cleaned_data
+        arms = self.study.arms.order_by("position") if self.study.pk else []
+        text_by_name: dict[str, Text] = {}
+        for arm_config in [config, *(config | arm.config for arm in arms)]:
+            for text in task.texts(arm_config):
+                text_by_name.setdefault(text.name, text)
+        self.texts = list(text_by_name.values())
 
     @property
     def frozen(self) -> bool:
@@ -100,15 +109,12 @@ class SettingsPage:
             fields = [form[name] for name in names]
             # A field without choices has nothing to choose; a short name is always the study's own.
             shown = [field for field in fields if getattr(field.field, "choices", True)]
-            changed = [field for field in shown if field.name != "slug" and self._is_changed(field)]
-            folds.append(Fold(title, shown, bool(changed or any(field.errors for field in fields))))
+            is_open = any(field.errors for field in fields)
+            for field in shown:
+                default = Study._meta.get_field(field.name).get_default()  # type: ignore[union-attr]  # of the form
+                is_open |= field.name != "slug" and str(field.value() or "") != str(default or "")
+            folds.append(Fold(title, shown, is_open))
         return folds
-
-    def _is_changed(self, field: forms.BoundField) -> bool:
-        if field.name == "exclude_studies":
-            return bool(field.value())
-        default = Study._meta.get_field(field.name).get_default()  # type: ignore[union-attr]  # a field of the form
-        return str(field.value() or "") != str(default or "")
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Id, label and error of every field with an error, in page order."""
@@ -179,18 +185,6 @@ class SettingsPage:
 
     def _values(self) -> dict[str, Any]:
         return {name: value for name, value in self.study_form.cleaned_data.items() if name != "exclude_studies"}
-
-    def _texts(self) -> list[Text]:
-        """The texts for the settings in the form; in a study with arms, those of every arm."""
-        config = self.study.config if self.study.pk else default_config(self.task)
-        if self.data is not None and not self.frozen and self.type_form.is_valid():
-            config = self.type_form.cleaned_data
-        arms = self.study.arms.order_by("position") if self.study.pk else []
-        text_by_name: dict[str, Text] = {}
-        for arm_config in [config, *(config | arm.config for arm in arms)]:
-            for text in self.task.texts(arm_config):
-                text_by_name.setdefault(text.name, text)
-        return list(text_by_name.values())
 
     def _typed_texts(self) -> dict[str, str]:
         return typed_texts(self.data or {}, [text.name for text in self.texts])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
@@ -32,14 +29,33 @@ SHOWN_ITEMS = 8
 MOST_CHOICES = 200
 
 
-@dataclass
 class _Forms:
     """The sources that the study's type supports. ``study`` and ``run`` are None if it cannot use them."""
 
-    file: UploadForm
-    study: OutputsForm | None
-    run: RunChoiceForm | None
-    options: ConfigForm | None
+    def __init__(self, request: SignedIn, study: Study, way: str) -> None:
+        task = get_type(study.task_type)
+        is_post = request.method == "POST"
+        data = {way: request.POST} if is_post else {}
+        files = {way: request.FILES} if is_post else {}
+        feeding = [
+            source
+            for source in studies_of(request.user).exclude(pk=study.pk).order_by("-pk")[:MOST_CHOICES]
+            if set(outputs.output_kinds(source)) & set(task.takes_outputs)
+        ]
+        done = runs_of(request.user).filter(state=GenerationRun.State.DONE)
+        runs = list(done.order_by("-pk")[:MOST_CHOICES])
+        self.file = UploadForm(data.get("file"), files.get("file"))
+        self.study: OutputsForm | None = None
+        if task.takes_outputs:
+            kinds = task.takes_outputs
+            self.study = OutputsForm(data.get("study"), sources=feeding, kinds=kinds, prefix="study")
+        self.run: RunChoiceForm | None = None
+        self.options: ConfigForm | None = None
+        if task.sample_form is not None:
+            self.run = RunChoiceForm(
+                data.get("run"), files.get("run"), runs=runs, adds_file=task.adds_file, prefix="run"
+            )
+            self.options = task.sample_form(data.get("run"), prefix="options")
 
     def used(self, way: str) -> list[Form]:
         ways: dict[str, list[Form | None]] = {
@@ -50,31 +66,6 @@ class _Forms:
         return [form for form in ways.get(way, []) if form is not None]
 
 
-def _forms(request: SignedIn, study: Study, way: str) -> _Forms:
-    task = get_type(study.task_type)
-
-    def data(mine: str) -> Any:
-        return request.POST if request.method == "POST" and way == mine else None
-
-    feeding = [
-        source
-        for source in studies_of(request.user).exclude(pk=study.pk).order_by("-pk")[:MOST_CHOICES]
-        if set(outputs.output_kinds(source)) & set(task.takes_outputs)
-    ]
-    runs = list(runs_of(request.user).filter(state=GenerationRun.State.DONE).order_by("-pk")[:MOST_CHOICES])
-    files = request.FILES if request.method == "POST" else None
-    return _Forms(
-        UploadForm(data("file"), files if way == "file" else None),
-        OutputsForm(data("study"), sources=feeding, kinds=task.takes_outputs, prefix="study")
-        if task.takes_outputs
-        else None,
-        RunChoiceForm(data("run"), files if way == "run" else None, runs=runs, adds_file=task.adds_file, prefix="run")
-        if task.sample_form is not None
-        else None,
-        task.sample_form(data("run"), prefix="options") if task.sample_form is not None else None,
-    )
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="editor")
 def upload(request: SignedIn, study: Study) -> HttpResponse:
@@ -82,7 +73,7 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
         messages.info(request, "You cannot change the items of a study after its launch: its ratings belong to them.")
         return redirect("console_items", study.slug)
     way = request.POST.get("way", "file")
-    forms = _forms(request, study, way)
+    forms = _Forms(request, study, way)
     refused_table: TableProblems | None = None
     used = forms.used(way)
     if request.method == "POST" and used and all(form.is_valid() for form in used):
