@@ -104,7 +104,7 @@ class Walk:
         pages: list[Page] = []
         for number in range(len(answers) + 1):
             before = answers[:number]
-            page = self.page(number, partial(_same, before))
+            page = self.page(number, partial(list, before))
             if page is None:
                 break
             pages.append(page)
@@ -120,10 +120,6 @@ def with_image(page: Page | None, shown: Shown) -> Page | None:
         return page
     image = {name: payload[name] for name in ("image", "image_alt", "image_size")}
     return replace(page, context={**page.context, "item_image": image})
-
-
-def _same(answers: Sequence[Answers]) -> Sequence[Answers]:
-    return answers
 
 
 def whole_texts(task: TaskType, config: Json, *worded: dict[str, str]) -> dict[str, str]:
@@ -190,12 +186,11 @@ def offers_to(assignment_id: int, instrument: Instrument) -> Offers:
     if not instrument.asks:
         return Offers()
     shown = tuple(OfferData(*row) for row in sql.fetch_all(_OFFERS, assignment_id))
-    return Offers(shown, _pulls(assignment_id) if instrument.task.has_pulls else ())
-
-
-def _pulls(assignment_id: int) -> tuple[PullData, ...]:
+    if not instrument.task.has_pulls:
+        return Offers(shown)
     rows = sql.fetch_all(_PULLS, assignment_id)
-    return tuple(PullData(step, number, sql.from_json(Pull, "typed", typed)) for step, number, typed in rows)
+    pulls = tuple(PullData(step, number, sql.from_json(Pull, "typed", typed)) for step, number, typed in rows)
+    return Offers(shown, pulls)
 
 
 def asks_for_offers(study: Study) -> bool:

@@ -39,16 +39,11 @@ def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, option
     return f"<{'/' if tokens[index].nesting < 0 else ''}h{level}>" + ("\n" if tokens[index].nesting < 0 else "")
 
 
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("zero", {"html": False, "breaks": True}).enable(RULES)
-    parser.validateLink = _is_safe_link  # type: ignore[method-assign]
-    parser.add_render_rule("link_open", _link)
-    parser.add_render_rule("heading_open", _heading)
-    parser.add_render_rule("heading_close", _heading)
-    return parser
-
-
-_PARSER = _parser()
+_PARSER = MarkdownIt("zero", {"html": False, "breaks": True}).enable(RULES)
+_PARSER.validateLink = _is_safe_link  # type: ignore[method-assign]
+_PARSER.add_render_rule("link_open", _link)
+_PARSER.add_render_rule("heading_open", _heading)
+_PARSER.add_render_rule("heading_close", _heading)
 
 
 @lru_cache(maxsize=512)

@@ -166,7 +166,17 @@ class StudyForm(_StudyModelForm):
 
     def clean(self) -> dict[str, Any]:
         super().clean()
-        self._check_part_pay()
+        if {"part_pay", "part_pay_amount", "reward"} <= self.cleaned_data.keys():
+            rule, amount, reward = (self.cleaned_data[name] for name in ("part_pay", "part_pay_amount", "reward"))
+            problem = None
+            if rule == Study.PartPay.FIXED and amount is None:
+                problem = forms.ValidationError("Needed for a fixed amount.", "required")
+            elif rule != Study.PartPay.FIXED and amount is not None:
+                problem = forms.ValidationError("Only used with a fixed amount (part_pay: fixed).", "unused")
+            elif amount is not None and amount > reward:
+                problem = forms.ValidationError("This is more than the reward of a whole hit.", "more_than_reward")
+            if problem:
+                self.add_error("part_pay_amount", problem)
         by_parameter = self.cleaned_data.get("identity") == Study.Identity.PARAMETER
         for name in ("identity_parameter", "panel"):
             if name not in self.cleaned_data or "identity" not in self.cleaned_data:
@@ -177,20 +187,6 @@ class StudyForm(_StudyModelForm):
                 what = "Only used if a panel's id prevents repeat participation (identity: parameter)."
                 self.add_error(name, forms.ValidationError(what, "unused"))
         return self.cleaned_data
-
-    def _check_part_pay(self) -> None:
-        if not {"part_pay", "part_pay_amount", "reward"} <= self.cleaned_data.keys():
-            return
-        rule, amount, reward = (self.cleaned_data[name] for name in ("part_pay", "part_pay_amount", "reward"))
-        problem = None
-        if rule == Study.PartPay.FIXED and amount is None:
-            problem = forms.ValidationError("Needed for a fixed amount.", "required")
-        elif rule != Study.PartPay.FIXED and amount is not None:
-            problem = forms.ValidationError("Only used with a fixed amount (part_pay: fixed).", "unused")
-        elif amount is not None and amount > reward:
-            problem = forms.ValidationError("This is more than the reward of a whole hit.", "more_than_reward")
-        if problem:
-            self.add_error("part_pay_amount", problem)
 
     def clean_consent(self) -> str:
         """A browser sends ``\\r\\n`` for a stored ``\\n``. The same text must stay the same."""
@@ -223,23 +219,16 @@ class ArmForm(_ArmModelForm):
 def _bound_numbers(form: forms.BaseForm, model: type[Model]) -> None:
     for name, most in MOST.items():
         field = form.fields.get(name)
-        if isinstance(field, forms.IntegerField):
-            _bound_by(field, _least(model, name), most)
-
-
-def _least(model: type[Model], name: str) -> int | Decimal:
-    """The model's own lower bound, for the form's message and the page."""
-    field = cast("Field[Any, Any]", model._meta.get_field(name))
-    bounds = [v.limit_value for v in field.validators if type(v) is MinValueValidator]
-    return max((bound for bound in bounds if isinstance(bound, int | Decimal)), default=0)
-
-
-def _bound_by(field: forms.IntegerField, least: int | Decimal, most: int) -> None:
-    """Replace the bounds that only come from what the database can hold."""
-    field.min_value, field.max_value = least, most  # type: ignore[assignment]  # a DecimalField may have decimals
-    field.validators = [v for v in field.validators if not isinstance(v, MinValueValidator | MaxValueValidator)]
-    field.validators += [MinValueValidator(least), MaxValueValidator(most)]
-    field.widget.attrs |= {"min": least, "max": most}
+        if not isinstance(field, forms.IntegerField):
+            continue
+        column = cast("Field[Any, Any]", model._meta.get_field(name))
+        bounds = [v.limit_value for v in column.validators if type(v) is MinValueValidator]
+        # The model's own lower bound; the form's own bounds only come from what the database can hold.
+        least = max((bound for bound in bounds if isinstance(bound, int | Decimal)), default=0)
+        field.min_value, field.max_value = least, most  # type: ignore[assignment]  # a DecimalField may have decimals
+        field.validators = [v for v in field.validators if not isinstance(v, MinValueValidator | MaxValueValidator)]
+        field.validators += [MinValueValidator(least), MaxValueValidator(most)]
+        field.widget.attrs |= {"min": least, "max": most}
 
 
 def accepts(field: forms.Field) -> str:
@@ -255,27 +244,20 @@ def accepts(field: forms.Field) -> str:
         return "true or false"
     empty = "" if field.required else ", or nothing"
     if isinstance(field, forms.IntegerField):
-        return (
-            _number(field, "a number" if isinstance(field, forms.FloatField | forms.DecimalField) else "a whole number")
-            + empty
-        )
+        low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
+        decimals = getattr(field, "decimal_places", None)
+        text = "a number" if isinstance(field, forms.FloatField | forms.DecimalField) else "a whole number"
+        if low is not None and high is not None:
+            text += f" from {low:,} to {high:,}"
+        elif low is not None:
+            text += f" of at least {low:,}"
+        elif high is not None:
+            text += f" of at most {high:,}"
+        return text + (f" with at most {counted(decimals, 'decimal')}" if decimals is not None else "") + empty
     if isinstance(field, forms.CharField):
         most = f" of at most {field.max_length:,} characters" if field.max_length else ""
         return f"text{most}"
     return "a value as the description says" + empty
-
-
-def _number(field: forms.IntegerField, kind: str) -> str:
-    low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
-    decimals = getattr(field, "decimal_places", None)
-    text = kind
-    if low is not None and high is not None:
-        text += f" from {low:,} to {high:,}"
-    elif low is not None:
-        text += f" of at least {low:,}"
-    elif high is not None:
-        text += f" of at most {high:,}"
-    return text + (f" with at most {counted(decimals, 'decimal')}" if decimals is not None else "")
 
 
 def _bound(field: forms.Field, kind: type[MinValueValidator] | type[MaxValueValidator]) -> Any:

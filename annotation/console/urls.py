@@ -12,7 +12,6 @@ from annotation.review.pages import bulk_decisions, coding, decision_file, payme
 from annotation.studies.pages import (
     arms,
     duplicate,
-    formatting,
     images,
     items,
     members,
@@ -53,7 +52,7 @@ urlpatterns = [
     path("console/models/", language_models.models, name="console_models"),
     path("console/models/<slug:name>/check/", language_models.check, name="console_model_check"),
     path("console/models/<slug:name>/retire/", language_models.retire, name="console_model_retire"),
-    path("console/formatted/", formatting.formatted, name="console_formatted"),
+    path("console/formatted/", setup.formatted, name="console_formatted"),
     path("console/suggesters/", suggesters.suggesters, name="console_suggesters"),
     path("console/suggesters/waiting/", suggesters.waiting, name="console_suggesters_waiting"),
     path("console/suggesters/new/", suggesters.new_suggester, name="console_new_suggester"),

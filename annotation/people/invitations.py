@@ -26,9 +26,20 @@ def invite(*, study: Study, names: Iterable[str], actor: str) -> list[Invitation
     """
     refuse_if_any(_only_members(study))
     invited_names = list(dict.fromkeys(name.strip() for name in names if name.strip()))
-    refuse_if_any([problem for name in invited_names for problem in _name_problems(name)])
+    problems = []
+    for name in invited_names:
+        if len(name) > MAX_NAME:
+            what = f"“{name[:40]}…” is {len(name)} characters long."
+            problems.append(Problem("names", what, f"Use at most {MAX_NAME} characters."))
+        elif clean_text(name) != name or "\n" in name:
+            problems.append(Problem("names", f"{name!r:.60} contains a control character.", "Type it again."))
+    refuse_if_any(problems)
     invitations = _lock_invitations(study)
-    elsewhere = _invited_to_related(study)
+    related = [*study.exclude_studies.order_by("pk").values_list("pk", flat=True)]
+    related += Study.objects.filter(feeds__study=study).values_list("pk", flat=True)
+    elsewhere: dict[str, int] = {}
+    for pk in related:  # the source of the items comes last and takes priority
+        elsewhere |= dict(Invitation.objects.filter(study_id=pk).values_list("name", "worker_id"))
     return _invite(
         study,
         [(name, None if name in invitations else elsewhere.get(name)) for name in invited_names],
@@ -65,29 +76,10 @@ def _only_members(study: Study) -> list[Problem]:
     return [Problem("names", "Members of the study do this work, so it has no links.", "Add members to the study.")]
 
 
-def _name_problems(name: str) -> list[Problem]:
-    if len(name) > MAX_NAME:
-        what = f"“{name[:40]}…” is {len(name)} characters long."
-        return [Problem("names", what, f"Use at most {MAX_NAME} characters.")]
-    if clean_text(name) != name or "\n" in name:
-        return [Problem("names", f"{name!r:.60} contains a control character.", "Type it again.")]
-    return []
-
-
 def _lock_invitations(study: Study) -> dict[str, Invitation]:
     """The study's invitations by name. Nobody else can add one until this transaction ends."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return {invitation.name: invitation for invitation in Invitation.objects.filter(study=study)}
-
-
-def _invited_to_related(study: Study) -> dict[str, int]:
-    """Worker ids by name: who was invited to the source of the study's items or to a study that it excludes."""
-    workers_by_name: dict[str, int] = {}
-    related = [*study.exclude_studies.order_by("pk").values_list("pk", flat=True)]
-    related += Study.objects.filter(feeds__study=study).values_list("pk", flat=True)
-    for pk in related:  # the source comes last and takes priority
-        workers_by_name |= dict(Invitation.objects.filter(study_id=pk).values_list("name", "worker_id"))
-    return workers_by_name
 
 
 def _invite(

@@ -73,24 +73,6 @@ STATES = {
 }
 
 
-def _earnings(participant: Participant) -> Iterator[Earning]:
-    """Rewards by task, part pay, and bonuses that were paid."""
-    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
-    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
-    for ordinal, earned_at, reward, state in rows:
-        if state in STATES:
-            yield Earning(f"Task {ordinal}", earned_at, None if state == "partly_paid" else reward, STATES[state])
-    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk")
-    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
-    for ordinal, earned_at, amount, paid in parts.annotate(paid=is_paid).values_list(
-        "assignment__ordinal", "created_at", "amount", "paid"
-    ):
-        yield Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid")
-    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
-    for bonus in extra.order_by("pk"):
-        yield Earning("Bonus", bonus.created_at, bonus.amount, "paid")
-
-
 def own_record(participant_id: int) -> OwnRecord:
     """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
@@ -104,7 +86,19 @@ def own_record(participant_id: int) -> OwnRecord:
         ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
     ]
     deletion_request = DeletionRequest.objects.filter(participant=participant).first()
-    earned = list(_earnings(participant))
+    earned = []
+    tasks = with_pay_state(participant.study).filter(participant=participant).order_by("received_at")
+    rows = tasks.values_list("assignment__ordinal", "received_at", "assignment__hit__reward", "pay")
+    for ordinal, earned_at, reward, state in rows:
+        if state in STATES:
+            amount = None if state == "partly_paid" else reward
+            earned.append(Earning(f"Task {ordinal}", earned_at, amount, STATES[state]))
+    is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
+    parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk").annotate(paid=is_paid)
+    for ordinal, earned_at, amount, paid in parts.values_list("assignment__ordinal", "created_at", "amount", "paid"):
+        earned.append(Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid"))
+    extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
+    earned += [Earning("Bonus", bonus.created_at, bonus.amount, "paid") for bonus in extra.order_by("pk")]
     arm, study = participant.arm, participant.study
     pays = bool(earned or (study.reward if arm.reward is None else arm.reward))
     return OwnRecord(participant, deletion_request, counts, earned, pays)
@@ -112,20 +106,6 @@ def own_record(participant_id: int) -> OwnRecord:
 
 def entries(participant: Participant) -> Iterator[Entry]:
     """Everything that the participant sent or that was recorded about them, in the order of the tables."""
-    yield from _who(participant)
-    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
-        yield from _work(work)
-    for submission in Submission.objects.filter(participant=participant).order_by("pk"):
-        task_label = f"task {submission.assignment_id}"
-        yield Entry(task_label, "sent, seconds since the start", submission.received_at, submission.seconds)
-        if submission.feedback:
-            yield Entry(task_label, "feedback", submission.received_at, submission.feedback)
-        for flag in submission.flags.order_by("pk"):
-            yield Entry(task_label, "marked for a person to look at", flag.created_at, flag.reason)
-    yield from _money(participant)
-
-
-def _who(participant: Participant) -> Iterator[Entry]:
     worker = participant.worker
     yield Entry("you", "study", participant.created_at, participant.study.title)
     yield Entry("you", "name in the data", participant.created_at, participant.pseudonym)
@@ -137,6 +117,22 @@ def _who(participant: Participant) -> Iterator[Entry]:
         yield Entry("you", "agreed to take part", participant.consented_at, True)
     if participant.arm.name:
         yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
+    for work in Assignment.objects.filter(participant=participant).order_by("pk"):
+        yield from _work(work)
+    for submission in Submission.objects.filter(participant=participant).order_by("pk"):
+        task_label = f"task {submission.assignment_id}"
+        yield Entry(task_label, "sent, seconds since the start", submission.received_at, submission.seconds)
+        if submission.feedback:
+            yield Entry(task_label, "feedback", submission.received_at, submission.feedback)
+        for flag in submission.flags.order_by("pk"):
+            yield Entry(task_label, "marked for a person to look at", flag.created_at, flag.reason)
+    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
+        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
+    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
+        part__assignment__participant=participant
+    )
+    for payment in paid.order_by("pk"):
+        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))
 
 
 def _work(work: Assignment) -> Iterator[Entry]:
@@ -158,13 +154,3 @@ def _work(work: Assignment) -> Iterator[Entry]:
         yield Entry(task_label, f"page {offer.step + 1}: suggestion {offer.side}", offer.shown_at, offer.text)
     for batch in EventBatch.objects.filter(assignment=work).order_by("step", "view", "number"):
         yield Entry(task_label, f"page {batch.step + 1}: changes while you typed", batch.received_at, batch.edits)
-
-
-def _money(participant: Participant) -> Iterator[Entry]:
-    for owed in PartPayment.objects.filter(assignment__participant=participant).order_by("pk"):
-        yield Entry(f"task {owed.assignment_id}", "owed after stopping, USD", owed.created_at, str(owed.amount))
-    paid = Payment.objects.filter(submission__participant=participant) | Payment.objects.filter(
-        part__assignment__participant=participant
-    )
-    for payment in paid.order_by("pk"):
-        yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))

@@ -155,7 +155,8 @@ def obstacles(participant: Participant) -> list[Problem]:
     submissions = Submission.objects.filter(participant=participant)
     undecided = submissions.filter(pk__in=in_state(study, "to_approve", "unconfirmed")).count()
     if undecided:
-        what = f"{counted(undecided, 'submission')} of this worker {_wait(undecided)} for a decision on the platform."
+        wait = "waits" if undecided == 1 else "wait"
+        what = f"{counted(undecided, 'submission')} of this worker {wait} for a decision on the platform."
         problems.append(Problem("pay", what, "Sync, then approve or reject: afterwards nobody can tell what they did."))
     if Compensation.objects.filter(assignment__participant=participant, paid_at=None).exists():
         what = "A compensation for this worker is not paid yet."
@@ -165,10 +166,6 @@ def obstacles(participant: Participant) -> list[Problem]:
         what = "A call to the platform about this worker's work is not finished."
         problems.append(Problem("calls", what, "Run it again, or wait a few minutes."))
     return problems
-
-
-def _wait(count: int) -> str:
-    return "waits" if count == 1 else "wait"
 
 
 def preview(participant: Participant) -> Preview:

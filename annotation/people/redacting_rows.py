@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotation.models import (
@@ -58,13 +57,20 @@ Counts = dict[str, int]
 def redact_participant(participant: Participant, traces: Traces, *, actor: str) -> Counts:
     """Remove everything about one participant from their study. Returns the number of rows of each kind."""
     counts: Counts = {}
-    _end_open_work(participant)
+    # The participant holds these places without having sent anything.
+    for pk in _mine(participant).filter(state=State.ACCEPTED).order_by("pk").values_list("pk", flat=True):
+        return_assignment(assignment_id=pk, participant_id=participant.pk)
     if not participant.study.keep_ratings:
         _leave_out(participant, actor)
     _delete_work(participant, counts)
     _blank_work(participant, counts)
     _blank_decisions(participant)
-    nobody = _nobody_like(participant.worker)
+    # A worker on the same platform who stands for nobody. A worker who was redacted before already does.
+    nobody = worker = participant.worker
+    if not worker.platform_id.startswith(NOBODY):
+        nobody = Worker.objects.create(
+            platform=worker.platform, platform_id=f"{NOBODY}{secrets.token_hex(8)}", synthetic=worker.synthetic
+        )
     _blank_platform(participant, nobody)
     counts["items made of their texts"] = _clean_items(participant, nobody, traces)
     _forget_person(participant, nobody)
@@ -82,12 +88,6 @@ def _mine(participant: Participant) -> QuerySet[Assignment]:
 
 def _sent(participant: Participant) -> QuerySet[Submission]:
     return Submission.objects.filter(participant=participant)
-
-
-def _end_open_work(participant: Participant) -> None:
-    """Free the places that the participant holds without having sent anything."""
-    for pk in _mine(participant).filter(state=State.ACCEPTED).order_by("pk").values_list("pk", flat=True):
-        return_assignment(assignment_id=pk, participant_id=participant.pk)
 
 
 def _leave_out(participant: Participant, actor: str) -> None:
@@ -117,7 +117,8 @@ def _delete_work(participant: Participant, counts: Counts) -> None:
         ("batches of edits", EventBatch),
         ("requests for suggestions", Pull),
     ):
-        counts[what] = _delete(model, assignment__in=mine)
+        deleted = model._default_manager.filter(assignment__in=mine).delete()[1]
+        counts[what] = deleted.get(model._meta.label, 0)
     TextPrint.objects.filter(submission__in=submissions).delete()
     ratings = Rating.objects.filter(submission__in=submissions)
     if participant.study.keep_ratings:
@@ -126,10 +127,6 @@ def _delete_work(participant: Participant, counts: Counts) -> None:
         ratings.exclude(text="").update(text="")
     else:
         counts["ratings"] = ratings.delete()[0]
-
-
-def _delete(model: type[Model], **where: Any) -> int:
-    return model._default_manager.filter(**where).delete()[1].get(model._meta.label, 0)
 
 
 def _blank_work(participant: Participant, counts: Counts) -> None:
@@ -159,15 +156,6 @@ def _blank_decisions(participant: Participant) -> None:
 # --- who it was ---
 
 
-def _nobody_like(worker: Worker) -> Worker:
-    """A worker on the same platform who stands for nobody. A worker who was redacted before already does."""
-    if worker.platform_id.startswith(NOBODY):
-        return worker
-    return Worker.objects.create(
-        platform=worker.platform, platform_id=f"{NOBODY}{secrets.token_hex(8)}", synthetic=worker.synthetic
-    )
-
-
 def _blank_platform(participant: Participant, nobody: Worker) -> None:
     """Remove the worker from what the platform reported and what was paid. Amounts, keys and assignment ids stay."""
     study, worker = participant.study, participant.worker
@@ -187,17 +175,13 @@ def _blank_platform(participant: Participant, nobody: Worker) -> None:
     for pk, params, result in list(
         PlatformCall.objects.filter(study=study).values_list("pk", "params", "result").order_by("pk")
     ):
-        if _mentions((params, result), {worker.platform_id, *ids}):
+        if not {worker.platform_id, *ids}.isdisjoint(leaves((params, result))):
             PlatformCall.objects.filter(pk=pk).update(params={}, result={}, error="")
     posted.update(submit_to="")
     for work in posted.select_related("posting"):
         # Without a platform that confirms them, these ids are the panel's names for a person or their visit.
         if work.posting and not platform_class(work.posting.platform).confirms:
             _mine(participant).filter(pk=work.pk).update(platform_assignment_id=f"deleted-{work.pk}")
-
-
-def _mentions(values: Any, ids: Collection[str]) -> bool:
-    return any(leaf in ids for leaf in leaves(values))
 
 
 def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> int:
@@ -254,22 +238,18 @@ def _forget_person(participant: Participant, nobody: Worker) -> None:
 def _clean_logs(participant: Participant, traces: Traces) -> None:
     """Remove the worker's names and words from the study's log and from lists of actions."""
     study, needles = participant.study, (*traces.names, *traces.texts)
-    _clean_remarks(participant)
-    clean_rows(AuditEntry.objects.filter(study=study), ["detail"], needles)
-    clean_rows(Flag.objects.filter(submission__study=study), ["detail"], traces.names)
-    clean_rows(BulkAction.objects.filter(study=study), ["note", "refused", "rows"], needles)
-    clean_rows(PlatformJob.objects.filter(study=study), ["params", "said", "fix"], needles)
-    clean_rows(PlatformCall.objects.filter(study=study), ["error"], needles)
-
-
-def _clean_remarks(participant: Participant) -> None:
-    """Remove what people wrote about the worker or to them from the log's entries about their work."""
+    # What people wrote about the worker or to them, in entries about their work.
     submissions = set(_sent(participant).values_list("pk", flat=True))
     identifiers = {participant.pseudonym, *_mine(participant).values_list("platform_assignment_id", flat=True)} - {""}
-    for pk, detail in list(AuditEntry.objects.filter(study=participant.study).values_list("pk", "detail")):
+    for pk, detail in list(AuditEntry.objects.filter(study=study).values_list("pk", "detail")):
         mentions_worker = (
             detail.get("submission") in submissions or {detail.get("worker"), detail.get("assignment")} & identifiers
         )
         remarks = {name: REMOVED for name in REMARKS if detail.get(name)}
         if mentions_worker and remarks:
             AuditEntry.objects.filter(pk=pk).update(detail=detail | remarks)
+    clean_rows(AuditEntry.objects.filter(study=study), ["detail"], needles)
+    clean_rows(Flag.objects.filter(submission__study=study), ["detail"], traces.names)
+    clean_rows(BulkAction.objects.filter(study=study), ["note", "refused", "rows"], needles)
+    clean_rows(PlatformJob.objects.filter(study=study), ["params", "said", "fix"], needles)
+    clean_rows(PlatformCall.objects.filter(study=study), ["error"], needles)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,27 +68,23 @@ class Place:
 
 def traces_of(participants: Sequence[Participant]) -> Traces:
     """The names and texts of these participants, who are one worker."""
-    names = {name for participant in participants for name in _names(participant)}
-    texts = {text.strip() for participant in participants for text in _texts(participant)}
-    texts -= {text.strip() for participant in participants for text in _suggested(participant)}
-    long_enough = [text for text in texts if len(text) >= LEAST_TEXT and not _KEY.fullmatch(text) and text != REMOVED]
+    names, texts, suggested = set[str](), set[str](), set[str]()
+    for participant in participants:
+        worker = participant.worker
+        # A panel's id also counts without the panel.
+        names |= {participant.pseudonym, worker.platform_id, worker.platform_id.rpartition("/")[2]}
+        names.update(*Invitation.objects.filter(worker=worker).values_list("name", "key"))
+        texts |= {text.strip() for text in _texts(participant)}
+        # Suggestions that were sent as they were are not the worker's words, and others may have got the same.
+        shown = Offer.objects.filter(assignment__participant=participant).exclude(text="")
+        suggested |= {text.strip() for text in shown.values_list("text", flat=True)}
+    texts -= suggested
+    names = {name for name in names if len(name) >= LEAST_NAME and not name.startswith(NOBODY) and name != REMOVED}
+    texts = {text for text in texts if len(text) >= LEAST_TEXT and not _KEY.fullmatch(text) and text != REMOVED}
     return Traces(
-        tuple(sorted((name for name in names if _tells_who(name)), key=len, reverse=True)),
-        tuple(sorted(long_enough, key=lambda text: (-len(text), text))),
+        tuple(sorted(names, key=len, reverse=True)),
+        tuple(sorted(texts, key=lambda text: (-len(text), text))),
     )
-
-
-def _tells_who(name: str) -> bool:
-    return len(name) >= LEAST_NAME and not (name.startswith(NOBODY) or name == REMOVED)
-
-
-def _names(participant: Participant) -> Iterator[str]:
-    worker = participant.worker
-    yield participant.pseudonym
-    yield worker.platform_id
-    yield worker.platform_id.rpartition("/")[2]  # a panel's id without the panel
-    for name, key in Invitation.objects.filter(worker=worker).values_list("name", "key"):
-        yield from (name, key)
 
 
 def _texts(participant: Participant) -> Iterator[str]:
@@ -105,12 +101,6 @@ def _texts(participant: Participant) -> Iterator[str]:
     yield from Rating.objects.filter(submission__in=submissions).exclude(text="").values_list("text", flat=True)
     for texts in Output.objects.filter(submission__in=submissions).values_list("texts", flat=True):
         yield from leaves(texts)
-
-
-def _suggested(participant: Participant) -> Iterator[str]:
-    """Suggestions that were sent as they were. They are not the worker's words, and others may have got the same."""
-    shown = Offer.objects.filter(assignment__participant=participant).exclude(text="")
-    yield from shown.values_list("text", flat=True)
 
 
 def leaves(value: Any) -> Iterator[str]:
@@ -159,12 +149,28 @@ def find_traces(traces: Collection[str]) -> list[Place]:
     needles = sorted({spelling for trace in traces for spelling in spellings(trace)})
     if not needles:
         return []
-    places = [
-        Place(table, column, count)
-        for table, column in _text_columns()
-        if (count := _count_rows(table, column, needles))
+    postgres = connection.vendor == "postgresql"
+    tables = [model._meta for model in apps.get_models(include_auto_created=True) if model._meta.managed]
+    columns = [
+        (table.db_table, str(field.column))
+        for table in sorted(tables, key=lambda table: table.db_table)
+        for field in table.concrete_fields
+        if field.get_internal_type() in _TEXT_FIELDS
     ]
-    return places + (_in_statistics(needles) if connection.vendor == "postgresql" else [])
+    places = []
+    for table, column in columns:
+        contains = f'strpos("{column}"::text, %s) > 0' if postgres else f'instr("{column}", %s) > 0'
+        n_rows = 0
+        # SQLite allows a thousand conditions in a row.
+        for start in range(0, len(needles), 200):
+            some = needles[start : start + 200]
+            where = " OR ".join([contains] * len(some))
+            with connection.cursor() as cursor:
+                cursor.execute(f'SELECT COUNT(*) FROM "{table}" WHERE {where}', some)  # noqa: S608 - names of models
+                n_rows += int(cursor.fetchone()[0])
+        if n_rows:
+            places.append(Place(table, column, n_rows))
+    return places + (_in_statistics(needles) if postgres else [])
 
 
 def _in_statistics(needles: Sequence[str]) -> list[Place]:
@@ -185,25 +191,3 @@ def _in_statistics(needles: Sequence[str]) -> list[Place]:
 def spellings(trace: str) -> set[str]:
     """The string as it is, and as JSON stores it: with and without escapes for letters beyond ASCII."""
     return {trace, json.dumps(trace)[1:-1], json.dumps(trace, ensure_ascii=False)[1:-1]}
-
-
-def _text_columns() -> Iterable[tuple[str, str]]:
-    models = apps.get_models(include_auto_created=True)
-    for model in sorted((model for model in models if model._meta.managed), key=lambda model: model._meta.db_table):
-        for field in model._meta.concrete_fields:
-            if field.get_internal_type() in _TEXT_FIELDS:
-                yield model._meta.db_table, str(field.column)
-
-
-def _count_rows(table: str, column: str, needles: Sequence[str]) -> int:
-    postgres = connection.vendor == "postgresql"
-    contains = f'strpos("{column}"::text, %s) > 0' if postgres else f'instr("{column}", %s) > 0'
-    n_rows = 0
-    # SQLite allows a thousand conditions in a row.
-    for start in range(0, len(needles), 200):
-        some = needles[start : start + 200]
-        where = " OR ".join([contains] * len(some))
-        with connection.cursor() as cursor:
-            cursor.execute(f'SELECT COUNT(*) FROM "{table}" WHERE {where}', some)  # noqa: S608 - names of models
-            n_rows += int(cursor.fetchone()[0])
-    return n_rows

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 
-from analysis.description import Score
 from annotation.models import Assignment, Flag, Participant, Rating, Study, Submission
 from annotation.review.payments_due import due
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -75,6 +73,9 @@ def worker_figures(participant: Participant) -> WorkerFigures:
     submissions = Submission.objects.filter(participant=participant)
     others = Submission.objects.filter(study=participant.study_id, participant__synthetic=participant.synthetic)
     states = dict(participant.assignments.values_list("state").annotate(n=Count("pk")).order_by())
+    seconds_of_others = others.exclude(participant=participant).order_by("seconds").values_list("seconds", flat=True)
+    n_others = seconds_of_others.count()
+    middle_of_others = seconds_of_others[max(n_others - 1, 0) // 2 : n_others // 2 + 1]
     seconds = sorted(submissions.values_list("seconds", flat=True))
     return WorkerFigures(
         submissions=len(seconds),
@@ -86,7 +87,7 @@ def worker_figures(participant: Participant) -> WorkerFigures:
         median_seconds=_middle(seconds),
         fastest_seconds=seconds[0] if seconds else None,
         stopped=states.get(State.STOPPED, 0),
-        median_of_others=_median(others.exclude(participant=participant)),
+        median_of_others=_middle(list(middle_of_others)),
     )
 
 
@@ -117,37 +118,33 @@ def agreement_with_others(study: Study, participant: Participant) -> list[Agreem
     scores = scores_of(instruments)
     if not (scores and own_submissions and any(items)):
         return []
-    levels = {question.topic: question.scale.level for question in questions_of(instruments)}
-    left_out = set(left_out_submissions(study)) - own_submissions
-    item_ids = [item for item in items if item is not None]
-    agreements = (
-        _agreement(item_ids, left_out, score, participant.pk, numeric=levels.get(score.topic) in NUMERIC)
-        for score in scores
-    )
-    return [agreement for agreement in agreements if agreement]
-
-
-def _agreement(
-    items: Collection[int], left_out: Collection[int], score: Score, worker: int, *, numeric: bool
-) -> Agreement | None:
     from analysis.agreement import worker_diagnostics  # loads pandas
     from analysis.scores import prepared_ratings
 
-    rated = prepared_ratings(rating_frame(items, left_out=left_out), score)
-    if worker not in set(rated["worker"]):
-        return None
-    rated = rated.assign(unit=rated.groupby(["item", "target"], sort=False).ngroup())
-    diagnostics = worker_diagnostics(rated, rater="worker", scale="numeric" if numeric else "nominal")
-    row: dict[Any, Any] = diagnostics.loc[[worker]].iloc[0].to_dict()
-    return Agreement(
-        title=score.title,
-        numeric=numeric,
-        ratings=int(row["ratings"]),
-        compared=int(row["compared"]),
-        agreement=_figure(row["agreement"]),
-        bias=_figure(row["bias"]) if numeric else None,
-        top_share=float(row["top_share"]),
-    )
+    levels = {question.topic: question.scale.level for question in questions_of(instruments)}
+    left_out = set(left_out_submissions(study)) - own_submissions
+    item_ids = [item for item in items if item is not None]
+    agreements = []
+    for score in scores:
+        rated = prepared_ratings(rating_frame(item_ids, left_out=left_out), score)
+        if participant.pk not in set(rated["worker"]):
+            continue
+        rated = rated.assign(unit=rated.groupby(["item", "target"], sort=False).ngroup())
+        numeric = levels.get(score.topic) in NUMERIC
+        diagnostics = worker_diagnostics(rated, rater="worker", scale="numeric" if numeric else "nominal")
+        row: dict[Any, Any] = diagnostics.loc[[participant.pk]].iloc[0].to_dict()
+        agreements.append(
+            Agreement(
+                title=score.title,
+                numeric=numeric,
+                ratings=int(row["ratings"]),
+                compared=int(row["compared"]),
+                agreement=_figure(row["agreement"]),
+                bias=_figure(row["bias"]) if numeric else None,
+                top_share=float(row["top_share"]),
+            )
+        )
+    return agreements
 
 
 def _figure(value: float) -> float | None:
@@ -159,9 +156,3 @@ def _middle(ordered: list[float]) -> float | None:
     if not ordered:
         return None
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
-
-
-def _median(submissions: QuerySet[Submission]) -> float | None:
-    count = submissions.count()
-    first = max(count - 1, 0) // 2
-    return _middle(list(submissions.order_by("seconds").values_list("seconds", flat=True)[first : count // 2 + 1]))

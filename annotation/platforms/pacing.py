@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from django.conf import settings
 from django.core.files import locks
@@ -17,17 +16,9 @@ def wait_for_turn(account: str, per_second: float) -> float:
     """
     if per_second <= 0:
         return 0.0
-    turn = _next_turn(settings.VAR / f"pace-{account}", 1 / per_second)
-    wait = max(0.0, turn - time.time())
-    if wait:
-        time.sleep(wait)
-    return wait
-
-
-def _next_turn(path: Path, gap: float) -> float:
-    """Reserve the next free moment, as seconds since 1970: ``gap`` after the one reserved last, and not before now."""
-    last = 0.0
-    with path.open("a+") as file:
+    # Reserve the next free moment: ``gap`` after the one reserved last, and not before now.
+    last, gap = 0.0, 1 / per_second
+    with (settings.VAR / f"pace-{account}").open("a+") as file:
         locks.lock(file, locks.LOCK_EX)
         try:
             file.seek(0)
@@ -42,4 +33,7 @@ def _next_turn(path: Path, gap: float) -> float:
             file.flush()
         finally:
             locks.unlock(file)
-    return turn
+    wait = max(0.0, turn - time.time())
+    if wait:
+        time.sleep(wait)
+    return wait

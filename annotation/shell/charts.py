@@ -51,7 +51,11 @@ def hourly_bars(per_hour: Sequence[tuple[datetime, int]]) -> Bars:
     before = [(first - timedelta(hours=hours_before), 0) for hours_before in range(LEAST_HOURS - len(per_hour), 0, -1)]
     hours = [*before, *per_hour]
     most = max(count for _, count in hours)
-    ticks = _ticks(most)
+    ticks = [1, 0]
+    if most > 1:  # zero, a round even number that is no less than ``most``, and the half of it
+        scale = 10 ** max(0, len(str(most)) - 2)
+        top = next(number for number in range(2, 102, 2) if number * scale >= most) * scale
+        ticks = [top, top // 2, 0]
     step = WIDTH / len(hours)
     bars = [
         Bar(
@@ -65,12 +69,3 @@ def hourly_bars(per_hour: Sequence[tuple[datetime, int]]) -> Bars:
         for index, (hour, count) in enumerate(hours)
     ]
     return Bars(bars, most, sum(count for _, count in hours), ticks)
-
-
-def _ticks(most: int) -> list[int]:
-    """Zero, a round even number that is no less than ``most``, and the half of it."""
-    if most <= 1:
-        return [1, 0]
-    scale = 10 ** max(0, len(str(most)) - 2)
-    top = next(number for number in range(2, 102, 2) if number * scale >= most) * scale
-    return [top, top // 2, 0]

@@ -126,19 +126,13 @@ class OutputsForm(forms.Form):
 
     def __init__(self, *args: Any, sources: Sequence[Study], kinds: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._choose_kind(kinds)
-        field = self.fields["source"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
-        field.choices = [(study.slug, f"{study.title} ({study.slug})") for study in sources]
-
-    def _choose_kind(self, kinds: Sequence[str]) -> None:
-        """Offers the kinds of outputs, or hides the field if the type can judge only one."""
-        if len(kinds) < 2:
+        source, kind = self.fields["source"], self.fields["kind"]
+        assert isinstance(source, forms.ChoiceField)  # noqa: S101 - as declared above
+        assert isinstance(kind, forms.ChoiceField)  # noqa: S101 - as declared above
+        source.choices = [(study.slug, f"{study.title} ({study.slug})") for study in sources]
+        kind.choices = [("", "Whole texts"), *((name, KINDS.get(name, name)) for name in kinds[1:])]
+        if len(kinds) < 2:  # nothing to choose
             del self.fields["kind"]
-            return
-        field = self.fields["kind"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 - as declared above
-        field.choices = [("", "Whole texts"), *((kind, KINDS.get(kind, kind)) for kind in kinds[1:])]
 
     def clean_arms(self) -> list[str]:
         return [name.strip() for name in self.cleaned_data["arms"].split(",") if name.strip()]

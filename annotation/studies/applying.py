@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 
 from annotation.access import studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
@@ -117,39 +116,29 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
     checked, problems = check_study(spec, instance=Study.objects.get(pk=study.pk) if study else Study())
     feed = None
     if isinstance(file.items, FromStudy):
-        feed, wrong = _find_feed(file, file.items, study, owner)
+        named, visible = file.items, Study.objects.all()
+        # What the owners of this study may see; all studies if it has no owner, only the command line.
+        owners = [owner] if owner else []
+        if study is not None:
+            owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
+        if owners:
+            seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
+            visible = visible.filter(pk__in=seen)
+        source, wrong = check_source(
+            task=get_type(file.spec.task_type),
+            slug=file.slug,
+            source_slug=named.study,
+            arms=named.arms,
+            visible=visible,
+            kind=named.kind,
+        )
         problems += wrong
+        feed = _Feed(source, named.arms, named.kind, named.follow) if source else None
     if problems:
         raise FileRefused(problems, file.lines)
     if feed is not None and study is not None and study.status != Study.Status.DRAFT:
         return _Described(checked, names_items=True, feed=feed)
-    read = _read(file, checked, feed, study)
-    return _Described(checked, file.items is not None, read, feed)
-
-
-def _find_feed(
-    file: StudyFile, named: FromStudy, study: Study | None, owner: User | None
-) -> tuple[_Feed | None, list[Problem]]:
-    source, problems = check_source(
-        task=get_type(file.spec.task_type),
-        slug=file.slug,
-        source_slug=named.study,
-        arms=named.arms,
-        visible=_visible(study, owner),
-        kind=named.kind,
-    )
-    return (_Feed(source, named.arms, named.kind, named.follow) if source else None), problems
-
-
-def _visible(study: Study | None, owner: User | None) -> QuerySet[Study]:
-    """The studies that the owners of this one may see; all studies if it has no owner, only the command line."""
-    owners = [owner] if owner else []
-    if study is not None:
-        owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
-    if not owners:
-        return Study.objects.all()
-    seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
-    return Study.objects.filter(pk__in=seen)
+    return _Described(checked, file.items is not None, _read(file, checked, feed, study), feed)
 
 
 def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
@@ -164,7 +153,17 @@ def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study 
             raise also_in_rows(refused, file.spec.task_type, checked.config, images) from None
         return read_items(file.spec.task_type, checked.config, table, images)
     if isinstance(file.items, FromRun):
-        return read_items(file.spec.task_type, checked.config, _run_table(file, file.items))
+        named = file.items
+        run = GenerationRun.objects.filter(name=named.run).first()
+        if run is None:
+            names = GenerationRun.objects.order_by("name").values_list("name", flat=True)
+            raise FileRefused([unknown("items.from_run", named.run, names)], file.lines)
+        options, problems = check_run(task=task, run=run, options=named.options)
+        if problems:
+            raise FileRefused(problems, file.lines)
+        added = _file_table(file, named.file) if named.file else None
+        table, _ = samples_table(task=task, run=run, options=options, added=added)
+        return read_items(file.spec.task_type, checked.config, table)
     return None
 
 
@@ -177,19 +176,6 @@ def _file_table(file: StudyFile, items: Path) -> Table:
         raise FileRefused([Problem("items", what, "Check the path.")], file.lines) from None
 
 
-def _run_table(file: StudyFile, named: FromRun) -> Table:
-    task = get_type(file.spec.task_type)
-    run = GenerationRun.objects.filter(name=named.run).first()
-    if run is None:
-        names = GenerationRun.objects.order_by("name").values_list("name", flat=True)
-        raise FileRefused([unknown("items.from_run", named.run, names)], file.lines)
-    options, problems = check_run(task=task, run=run, options=named.options)
-    if problems:
-        raise FileRefused(problems, file.lines)
-    added = _file_table(file, named.file) if named.file else None
-    return samples_table(task=task, run=run, options=options, added=added)[0]
-
-
 # --- what differs ---
 
 
@@ -199,44 +185,32 @@ def _differences(study: Study | None, described: _Described, owner: User | None)
     if study is not None:
         old = spec_of(study).terms()
     if described.names_items:
-        old |= _feed_terms(study)
+        feed = ItemFeed.objects.select_related("source").filter(study=study).first() if study else None
+        old |= _Feed(feed.source, tuple(feed.arms), feed.kind, feed.follow).terms() if feed else {}
         new |= described.feed.terms() if described.feed else {}
     differences = [
         Difference(name, old.get(name), new.get(name))
         for name in dict.fromkeys([*new, *old])
         if study is None or old.get(name) != new.get(name)
     ]
-    differences += _item_difference(study, described)
+    read = described.read
+    stored = Item.objects.filter(study=study).order_by("position")
+    n_items = stored.count() if study else 0
+    if study is None or study.task_type != described.spec.task_type:  # another type cannot use the stored items
+        items_change = n_items > 0 or read is not None
+    elif read is None:
+        items_change = False
+    elif study.status == Study.Status.DRAFT and n_items and study.items_read_with != read.settings:
+        items_change = True
+    else:
+        new_items = [(item.external_id, item.payload) for item in read.items]
+        items_change = list(stored.values_list("external_id", "payload")) != new_items
+    if items_change:
+        differences.append(Difference("items", n_items if study else None, len(read.items) if read else 0))
     owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER)
     if owner is not None and not owners.filter(user=owner).exists():
         differences.append(Difference("owner", None, owner.get_username()))
     return differences
-
-
-def _feed_terms(study: Study | None) -> dict[str, Any]:
-    feed = ItemFeed.objects.select_related("source").filter(study=study).first() if study else None
-    return _Feed(feed.source, tuple(feed.arms), feed.kind, feed.follow).terms() if feed else {}
-
-
-def _item_difference(study: Study | None, described: _Described) -> list[Difference]:
-    """How many items there were and will be, if they change. A different task type cannot use the existing ones."""
-    n_items = Item.objects.filter(study=study).count() if study else 0
-    if study is not None and study.task_type == described.spec.task_type:
-        if described.read is None or _same_items(study, described.read):
-            return []
-    elif not n_items and described.read is None:
-        return []
-    return [Difference("items", n_items if study else None, len(described.read.items) if described.read else 0)]
-
-
-def _same_items(study: Study, read: ItemsRead) -> bool:
-    """Whether importing again would change nothing: neither the items nor the settings recorded with them."""
-    items = Item.objects.filter(study=study).order_by("position")
-    if study.status == Study.Status.DRAFT and items.exists() and study.items_read_with != read.settings:
-        return False
-    return list(items.values_list("external_id", "payload")) == [
-        (item.external_id, item.payload) for item in read.items
-    ]
 
 
 # --- writing it ---
@@ -253,36 +227,27 @@ def _write(
     if study is None:
         stored = storing.create_study(spec=spec, owner=owner, actor=ACTOR)
     else:
-        _refuse_frozen(study, differences)
+        # Every change that the study no longer allows, items included, with the names in the file.
+        changes = {difference.field: (difference.old, difference.new) for difference in differences}
+        if problems := storing.frozen_problems(study, changes):
+            raise Frozen(problems)
         stored = storing.change_study(study=study, actor=ACTOR, **spec.parts())
         if owner is not None:
             add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=ACTOR)
-    changed = {difference.field for difference in differences}
-    if described.feed is not None and stored.status != Study.Status.DRAFT:
-        set_follow(study=stored, follow=described.feed.follow, actor=ACTOR)
-    elif described.read is not None and any(name.partition(".")[0] == "items" for name in changed):
-        _write_items(stored, described.read, described.feed, progress)
+    feed, read = described.feed, described.read
+    if feed is not None and stored.status != Study.Status.DRAFT:
+        set_follow(study=stored, follow=feed.follow, actor=ACTOR)
+    elif read is not None and any(difference.field.partition(".")[0] == "items" for difference in differences):
+        if feed is None:
+            store_items(study=stored, read=read, actor=ACTOR, progress=progress)
+        else:
+            store_feed(
+                study=stored,
+                read=read,
+                source=feed.source,
+                arms=feed.arms,
+                kind=feed.kind,
+                follow=feed.follow,
+                actor=ACTOR,
+            )
     return stored
-
-
-def _write_items(study: Study, read: ItemsRead, feed: _Feed | None, progress: Callable[[int], None] | None) -> None:
-    if feed is None:
-        store_items(study=study, read=read, actor=ACTOR, progress=progress)
-    else:
-        store_feed(
-            study=study,
-            read=read,
-            source=feed.source,
-            arms=feed.arms,
-            kind=feed.kind,
-            follow=feed.follow,
-            actor=ACTOR,
-        )
-
-
-def _refuse_frozen(study: Study, differences: list[Difference]) -> None:
-    """Raise Frozen with every change that the study no longer allows, items included. Names are as in the file."""
-    changes = {difference.field: (difference.old, difference.new) for difference in differences}
-    problems = storing.frozen_problems(study, changes)
-    if problems:
-        raise Frozen(problems)

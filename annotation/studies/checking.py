@@ -218,9 +218,22 @@ def check_arms(*, task: TaskType, config: Json, arms: Sequence[ArmSpec]) -> tupl
         return [], [Problem("arms", f"There are {len(arms):,} arms.", f"A study can have up to {MOST_ARMS}.")]
     clean: list[ArmSpec] = []
     for number, arm in enumerate(arms, start=1):
-        checked, wrong = _check_arm(task, config, arm, number)
-        clean.append(checked)
+        prefix = arm_prefix(arm.name, number)
+        problems += [unknown(f"{prefix}{name}", name, ARM_KEYS) for name in arm.strangers]
+        form = ArmForm(arm.values, instance=Arm())
+        problems += _control_characters(prefix, arm.values) + _form_problems(form, arm.values, prefix)
+        overrides, wrong = _check_overrides(task, config, arm.config, prefix)
         problems += wrong
+        texts: dict[str, str] = {}
+        if not wrong:
+            # The type's own wording counts as a change, because the study's may be different.
+            configs = [config | overrides]
+            _, wrong = check_texts(task=task, configs=configs, texts=arm.texts, prefix=f"{prefix}texts.")
+            problems += wrong
+        if not wrong:
+            texts = {name: clean_text(text) for name, text in arm.texts.items() if clean_text(text)}
+        values = form.cleaned_data
+        clean.append(ArmSpec(values.get("name") or "", overrides, texts, values.get("reward"), values.get("wanted")))
     first_with_name: dict[str, int] = {}
     for number, arm in enumerate(clean, start=1):
         first = first_with_name.setdefault(arm.name.casefold(), number)
@@ -233,21 +246,6 @@ def check_arms(*, task: TaskType, config: Json, arms: Sequence[ArmSpec]) -> tupl
 def arm_prefix(name: object, number: int) -> str:
     """How problems identify an arm: by its name, or by its position if it has none."""
     return f"arms.{name[:40]}." if isinstance(name, str) and name.strip() else f"arms.{number}."
-
-
-def _check_arm(task: TaskType, config: Json, arm: ArmSpec, number: int) -> tuple[ArmSpec, list[Problem]]:
-    prefix = arm_prefix(arm.name, number)
-    problems = [unknown(f"{prefix}{name}", name, ARM_KEYS) for name in arm.strangers]
-    form = ArmForm(arm.values, instance=Arm())
-    problems += _control_characters(prefix, arm.values) + _form_problems(form, arm.values, prefix)
-    overrides, wrong = _check_overrides(task, config, arm.config, prefix)
-    problems += wrong
-    texts: dict[str, str] = {}
-    if not wrong:
-        texts, wrong = _check_arm_texts(task, config | overrides, arm.texts, prefix)
-        problems += wrong
-    values = form.cleaned_data
-    return ArmSpec(values.get("name") or "", overrides, texts, values.get("reward"), values.get("wanted")), problems
 
 
 def _check_overrides(
@@ -270,16 +268,6 @@ def _check_overrides(
     return {name: merged[name] for name in overrides if name in merged}, problems
 
 
-def _check_arm_texts(
-    task: TaskType, config: Json, overrides: Mapping[str, str], prefix: str
-) -> tuple[dict[str, str], list[Problem]]:
-    """An arm's wording. The type's own wording counts too, because the study's may be different."""
-    _, problems = check_texts(task=task, configs=[config], texts=overrides, prefix=f"{prefix}texts.")
-    if problems:
-        return {}, problems
-    return {name: clean_text(text) for name, text in overrides.items() if clean_text(text)}, []
-
-
 # --- what forms find ---
 
 
@@ -293,18 +281,16 @@ def _form_problems(form: forms.BaseForm, typed: Mapping[str, Any], prefix: str) 
         codes = {error["code"] for error in errors}
         if name in typed and typed[name] not in (None, "") and not isinstance(typed[name], list | dict):
             what = f"“{str(typed[name])[:60]}”: {what}"
-        problems.append(Problem(prefix + name, what, _fix(form.fields[name], codes)))
+        field = form.fields[name]
+        fix = f"Write {accepts(field)}."
+        if codes <= {"unique", "taken"}:
+            fix = "Choose another."
+        elif codes == {"unused"}:
+            fix = "Leave it empty, or choose that option."
+        elif isinstance(field, TableField) and codes != {"list"}:
+            fix = "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
+        problems.append(Problem(prefix + name, what, fix))
     return problems
-
-
-def _fix(field: forms.Field, codes: set[str]) -> str:
-    if codes <= {"unique", "taken"}:
-        return "Choose another."
-    if codes == {"unused"}:
-        return "Leave it empty, or choose that option."
-    if isinstance(field, TableField) and codes != {"list"}:
-        return "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
-    return f"Write {accepts(field)}."
 
 
 def _control_characters(prefix: str, typed: Mapping[str, Any]) -> list[Problem]:

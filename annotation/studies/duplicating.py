@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from django.contrib.auth.models import User
@@ -54,15 +53,11 @@ def _copy_items(study: Study, draft: Study) -> int:
             )
             for item in batch
         )
-        _copy_authors(batch, copies)
+        copy_of = {item.pk: copy.pk for item, copy in zip(batch, copies, strict=True)}
+        authors = ItemAuthor.objects.filter(item__in=copy_of).values_list("item_id", "worker_id")
+        ItemAuthor.objects.bulk_create(ItemAuthor(item_id=copy_of[item], worker_id=worker) for item, worker in authors)
         count += len(batch)
     draft.items_read_with = study.items_read_with
     draft.has_authors = study.has_authors
     draft.save(update_fields=["items_read_with", "has_authors"])
     return count
-
-
-def _copy_authors(items: Sequence[Item], copies: Sequence[Item]) -> None:
-    copy_of = {item.pk: copy.pk for item, copy in zip(items, copies, strict=True)}
-    authors = ItemAuthor.objects.filter(item__in=copy_of).values_list("item_id", "worker_id")
-    ItemAuthor.objects.bulk_create(ItemAuthor(item_id=copy_of[item], worker_id=worker) for item, worker in authors)

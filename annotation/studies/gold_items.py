@@ -32,27 +32,17 @@ def with_checks(
         if not count:
             continue
         rng.shuffle(names)
-        hits = [
-            _with(hit, [names[(number * count + k) % len(names)] for k in range(count)], rng)
-            for number, hit in enumerate(hits)
-        ]
+        for number, hit in enumerate(hits):
+            bundle = list(hit.items)
+            for k in range(number * count, (number + 1) * count):
+                bundle.insert(rng.randint(0, len(bundle)), names[k % len(names)])
+            hits[number] = replace(hit, items=bundle)
     return hits
-
-
-def _with(hit: PlannedHit, names: Sequence[str], rng: random.Random) -> PlannedHit:
-    bundle = list(hit.items)
-    for name in names:
-        bundle.insert(rng.randint(0, len(bundle)), name)
-    return replace(hit, items=bundle)
 
 
 def rule_problems(study: Study) -> list[Problem]:
     """Rules that could exclude nobody, or everybody, whatever workers do."""
     quality, rules = rules_of(study)
-    return [*_without_items(study, quality, rules), *_impossible(study, quality, rules)]
-
-
-def _without_items(study: Study, quality: Mapping[str, Any], rules: Mapping[str, Any]) -> list[Problem]:
     roles_present = set(
         Item.objects.filter(study=study, role__in=CHECK_ROLES).values_list("role", flat=True).distinct()
     )
@@ -71,12 +61,7 @@ def _without_items(study: Study, quality: Mapping[str, Any], rules: Mapping[str,
         elif not quality[f"{role}_per_hit"]:
             what = f"An exclusion rule needs an item with the role {role}, but no hit gets one."
             problems.append(Problem("exclude", what, f"Set quality_control.{role}_per_hit to 1 or more."))
-    return problems
-
-
-def _impossible(study: Study, quality: Mapping[str, Any], rules: Mapping[str, Any]) -> list[Problem]:
-    """Rules that would exclude every submission. A hit has at least one question per item."""
-    problems = []
+    # A hit has at least one question per item.
     seconds = quality["too_fast"]
     limit = study.time_limit_minutes * 60
     if "too_fast" in rules["flags"] and seconds is not None and seconds * study.items_per_hit >= limit:

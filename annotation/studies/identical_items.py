@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from annotation.models import Item, Study
 from annotation.task_types.base import TaskType
@@ -26,31 +26,23 @@ def identical_ids(task: TaskType, items: Iterable[tuple[str, Json, str]]) -> lis
     """Like ``identical_items``, for items given as (id, payload, role)."""
     groups: dict[bytes, list[str]] = {}
     for name, payload, role in items:
-        groups.setdefault(_fingerprint(task, payload, role), []).append(name)
+        facts = task.describe_item(payload)
+        shown = [role, facts.context, facts.parameter, [list(group) for group in facts.texts]]
+        groups.setdefault(hashlib.sha256(json.dumps(shown).encode()).digest(), []).append(name)
     return [names for names in groups.values() if len(names) > 1]
-
-
-def _fingerprint(task: TaskType, payload: Json, role: str) -> bytes:
-    facts = task.describe_item(payload)
-    shown = [role, facts.context, facts.parameter, [list(group) for group in facts.texts]]
-    return hashlib.sha256(json.dumps(shown).encode()).digest()
 
 
 def identical_in_words(groups: Sequence[Sequence[str]]) -> str:
     """The message for the researcher; empty if all items differ."""
     if not groups:
         return ""
-    named = "; ".join(_names(names) for names in groups[:NAMED])
+    listed = []
+    for names in groups[:NAMED]:
+        shown = [name if len(name) <= 40 else f"{name[:39]}…" for name in names[:5]]
+        if len(names) > 5:
+            listed.append(f"{', '.join(shown)} and {len(names) - 5:,} more")
+        else:
+            listed.append(f"{', '.join(shown[:-1])} and {shown[-1]}")
     more = f"; and {len(groups) - NAMED:,} more groups" if len(groups) > NAMED + 1 else ""
     more = more or ("; and 1 more group" if len(groups) == NAMED + 1 else "")
-    return f"Some items are identical: {named}{more}. Check whether a row is in the file twice."
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = list(_shortened(names[:5]))
-    rest = f" and {len(names) - 5:,} more" if len(names) > 5 else ""
-    return f"{', '.join(shown)}{rest}" if rest else " and ".join([", ".join(shown[:-1]), shown[-1]])
-
-
-def _shortened(names: Iterable[str]) -> Iterator[str]:
-    yield from (name if len(name) <= 40 else f"{name[:39]}…" for name in names)
+    return f"Some items are identical: {'; '.join(listed)}{more}. Check whether a row is in the file twice."

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,10 +38,10 @@ _SAVE_AGAIN = "Open it in an image editor and save a copy as PNG, JPEG or WebP."
 
 
 class BadPicture(ValueError):
-    """An image that cannot be used. ``what`` is the reason, ``fix`` what to do, ``column`` the column that is wrong."""
+    """An image that cannot be used. ``what`` is the reason, ``fix`` what to do."""
 
-    def __init__(self, what: str, fix: str, column: str = "image") -> None:
-        self.what, self.fix, self.column = what, fix, column
+    def __init__(self, what: str, fix: str) -> None:
+        self.what, self.fix = what, fix
         super().__init__(f"{what} {fix}")
 
 
@@ -61,6 +61,13 @@ class Picture:
     height: int
 
 
+def refuse_too_large(size: int) -> None:
+    """Raises BadPicture if a file of ``size`` bytes is larger than images may be."""
+    if size > settings.MEDIA_MAX_BYTES:
+        most = settings.MEDIA_MAX_BYTES / 1024**2
+        raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
+
+
 def source_of(data: bytes) -> str:
     """The SHA-256 of an uploaded file, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
@@ -68,16 +75,15 @@ def source_of(data: bytes) -> str:
 
 def read_picture(data: bytes) -> Picture:
     """The image in an uploaded file, encoded again. Raises BadPicture."""
-    _refuse_by_size(data)
     image = _opened(data)
     form = str(image.format)
-    _refuse_by_header(image, data)
     with _one_at_a_time():
         try:
             image.load()
             pixels = _plain(image)
         except Exception as error:  # decoders raise nearly anything on damaged data
-            raise BadPicture(f"The image is damaged or incomplete ({_short(error)}).", _SAVE_AGAIN) from None
+            reason = (str(error) or type(error).__name__).splitlines()[0][:100]
+            raise BadPicture(f"The image is damaged or incomplete ({reason}).", _SAVE_AGAIN) from None
         out = io.BytesIO()
         pixels.save(out, form, **_ENCODING[form])
         size = pixels.size
@@ -124,30 +130,22 @@ def _one_at_a_time(*, wait: bool = True) -> Iterator[bool]:
         yield wait or is_free
 
 
-def _refuse_by_size(data: bytes) -> None:
+def _opened(data: bytes) -> Image.Image:
+    """The image with only its header read, and no pixels yet. Raises BadPicture for what the header shows."""
     if not data:
         raise BadPicture("The file is empty.", "Choose another file.")
-    if len(data) > settings.MEDIA_MAX_BYTES:
-        most = settings.MEDIA_MAX_BYTES / 1024**2
-        raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
-
-
-def _opened(data: bytes) -> Image.Image:
-    """The image with only its header read, and no pixels yet."""
+    refuse_too_large(len(data))
     start = data[:1000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not data.startswith(_MAGIC) and (b"<svg" in start or start.startswith((b"<?xml", b"<!doctype svg"))):
         raise BadPicture("SVG files are not accepted, because they can contain scripts.", "Export it as PNG.")
     try:
-        return Image.open(io.BytesIO(data), formats=tuple(FORMATS))
+        image = Image.open(io.BytesIO(data), formats=tuple(FORMATS))
     except Image.DecompressionBombError:
         raise _too_many_pixels() from None
     except Exception:  # as above
         if data.startswith(_MAGIC):
             raise BadPicture("The image is damaged or incomplete.", _SAVE_AGAIN) from None
         raise BadPicture("This is not a PNG, JPEG or WebP image.", _SAVE_AGAIN) from None
-
-
-def _refuse_by_header(image: Image.Image, data: bytes) -> None:
     if image.width * image.height > settings.MEDIA_MAX_PIXELS:
         raise _too_many_pixels(image)
     if getattr(image, "n_frames", 1) > 1:
@@ -157,6 +155,7 @@ def _refuse_by_header(image: Image.Image, data: bytes) -> None:
     if data[_end_of(data, str(image.format)) :].strip(b"\x00\r\n\t "):
         what = "The file contains other data after the image, such as the video of a live photo or a hidden file."
         raise BadPicture(what, _SAVE_AGAIN)
+    return image
 
 
 def _too_many_pixels(image: Image.Image | None = None) -> BadPicture:
@@ -173,42 +172,26 @@ def _plain(image: Image.Image) -> Image.Image:
     mode = "RGBA" if has_alpha else "L" if upright.mode in ("1", "L") else "RGB"
     plain = upright.convert(mode)
     if profile and mode != "L":
-        plain = _in_srgb(plain, profile)
+        # A broken profile is ignored, as browsers do.
+        with suppress(ImageCms.PyCMSError, OSError, ValueError):
+            source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+            srgb = ImageCms.createProfile("sRGB")
+            plain = ImageCms.profileToProfile(plain, source, srgb, outputMode=mode) or plain
     plain.info.clear()
     return plain
-
-
-def _in_srgb(image: Image.Image, profile: bytes) -> Image.Image:
-    """The image with its colours converted to sRGB. A broken profile is ignored, as browsers do."""
-    try:
-        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode=image.mode)
-    except (ImageCms.PyCMSError, OSError, ValueError):
-        return image
-    return converted or image
 
 
 def _end_of(data: bytes, form: str) -> int:
     """Where the image ends in the file. The end of the file if the image is incomplete."""
     if form == "PNG":
-        return _end_of_png(data)
+        # After the chunk IEND (PNG specification, 5.3: length, type, data and checksum).
+        offset, kind = 8, b""
+        while kind != b"IEND" and offset + 12 <= len(data):
+            kind, offset = data[offset + 4 : offset + 8], offset + 12 + int.from_bytes(data[offset : offset + 4], "big")
+        return min(offset, len(data)) if kind == b"IEND" else len(data)
     if form == "WEBP":
         return min(len(data), 8 + int.from_bytes(data[4:8], "little"))
-    return _end_of_jpeg(data)
-
-
-def _end_of_png(data: bytes) -> int:
-    """The position after the chunk IEND (PNG specification, 5.3: length, type, data and checksum)."""
-    offset = 8
-    while offset + 12 <= len(data):
-        kind, offset = data[offset + 4 : offset + 8], offset + 12 + int.from_bytes(data[offset : offset + 4], "big")
-        if kind == b"IEND":
-            return min(offset, len(data))
-    return len(data)
-
-
-def _end_of_jpeg(data: bytes) -> int:
-    """The position after the marker EOI (ITU T.81, annex B): segments have a length; scans have FF before 0 or RSTn."""
+    # After the marker EOI (ITU T.81, annex B): segments have a length; scans have FF before 0 or RSTn.
     offset = 2
     while 0 <= offset < len(data) - 1:
         if data[offset] != 0xFF:
@@ -224,7 +207,3 @@ def _end_of_jpeg(data: bytes) -> int:
         else:
             offset += 2 + int.from_bytes(data[offset + 2 : offset + 4], "big")
     return len(data)
-
-
-def _short(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:100]

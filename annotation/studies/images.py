@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -21,7 +20,7 @@ from django.utils import timezone
 from annotation.audit import record
 from annotation.models import Item, Media, Study
 from annotation.studies import image_files
-from annotation.studies.image_checks import BadPicture, Picture, read_picture, source_of
+from annotation.studies.image_checks import BadPicture, Picture, read_picture, refuse_too_large, source_of
 from annotation.studies.image_files import store_picture
 from annotation.studies.storing import Frozen
 from annotation.task_types.items import ItemData, Row, RowProblem
@@ -174,20 +173,15 @@ class Images:
             raise BadPicture(error.problems[0].what, error.problems[0].fix) from None
         file = self.folder / name if self.folder else None
         stored = Media.objects.filter(study=self.study) if self.study and self.study.pk else Media.objects.none()
-        if file is not None and file.is_file():
-            return self._look_at_file(name, file, stored)
-        media = stored.filter(name=name).first() or stored.filter(key=name).first()
-        if media is None:
-            where = f"There is no file {file}" if file else f"This study has no image called “{name[:60]}”"
-            fix = "Check the path." if file else "Upload it under Images first, or correct the name."
-            raise BadPicture(f"{where}.", fix)
-        return _known(media)
-
-    def _look_at_file(self, name: str, file: Path, stored: QuerySet[Media]) -> Known:
+        if file is None or not file.is_file():
+            media = stored.filter(name=name).first() or stored.filter(key=name).first()
+            if media is None:
+                where = f"There is no file {file}" if file else f"This study has no image called “{name[:60]}”"
+                fix = "Check the path." if file else "Upload it under Images first, or correct the name."
+                raise BadPicture(f"{where}.", fix)
+            return _known(media)
         try:
-            if file.stat().st_size > settings.MEDIA_MAX_BYTES:
-                most = settings.MEDIA_MAX_BYTES / 1024**2
-                raise BadPicture(f"The image is larger than {most:,.4g} MB.", "Make it smaller, or save it as JPEG.")
+            refuse_too_large(file.stat().st_size)
             data = file.read_bytes()
         except OSError as error:
             raise BadPicture(f"The file cannot be read: {error.strerror}.", "Check who may read it.") from None
@@ -245,26 +239,23 @@ def attach_images(
             with_images.append(item)
             continue
         try:
-            with_images.append(_with_image(item, named, images))
+            image = images.find(named.cells[IMAGE].strip())
+            alt = checked_alt(named.cells.get(ALT, "").strip() or image.alt)
         except BadPicture as bad:
-            problems.append(RowProblem(named.number, bad.column, bad.what, bad.fix))
+            problems.append(RowProblem(named.number, IMAGE, bad.what, bad.fix))
+            continue
+        except Invalid as error:
+            problems.append(RowProblem(named.number, ALT, error.problems[0].what, error.problems[0].fix))
+            continue
+        images.describe(image.name, alt)
+        payload = dict(item.payload)
+        # A type that declares the column stores the cell itself; from here on, ``image`` is the stored file.
+        if IMAGE in payload.get("columns", ()):
+            payload["columns"] = [name for name in payload["columns"] if name != IMAGE]
+        extra = [[name, cell] for name, cell in payload.get("extra", ()) if name != IMAGE]
+        payload |= {"extra": [[IMAGE, image.name], *extra], IMAGE: image.key, ALT: alt, "image_size": list(image.size)}
+        with_images.append(replace(item, payload=payload))
     return with_images, problems
-
-
-def _with_image(item: ItemData, row: Row, images: Images) -> ItemData:
-    image = images.find(row.cells[IMAGE].strip())
-    try:
-        alt = checked_alt(row.cells.get(ALT, "").strip() or image.alt)
-    except Invalid as error:
-        raise BadPicture(error.problems[0].what, error.problems[0].fix, ALT) from None
-    images.describe(image.name, alt)
-    payload = dict(item.payload)
-    # A type that declares the column stores the cell itself; from here on, ``image`` is the stored file.
-    if IMAGE in payload.get("columns", ()):
-        payload["columns"] = [name for name in payload["columns"] if name != IMAGE]
-    extra = [[name, cell] for name, cell in payload.get("extra", ()) if name != IMAGE]
-    payload |= {"extra": [[IMAGE, image.name], *extra], IMAGE: image.key, ALT: alt, "image_size": list(image.size)}
-    return replace(item, payload=payload)
 
 
 # --- images that nothing shows ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,7 +61,16 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
         problems = [RowProblem(0, "", what, "Add one row per item below the header.")]
     if problems:
         raise TableProblems(problems)
-    sources = _sources(items, table)
+    # The type may not report which rows an item is made from; its source is without ids then.
+    ids_of = {row.number: row.sources for row in table.rows}
+    added = {row.number: row.file_row for row in table.rows if row.file_row}
+    sources: list[Json] = []
+    for item in items:
+        if from_file := [added[row] for row in item.rows if row in added]:
+            sources.append({"file": from_file[0][0], SOURCE_IDS["file"]: [number for _, number in from_file]})
+            continue
+        ids = item.rows if table.origin == "file" else [source_id for row in item.rows for source_id in ids_of[row]]
+        sources.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
     settings = settings_of(task, config)
     return ItemsRead(items, task_type, settings, table.origin, table.name, len(table.rows), sources, images)
 
@@ -82,20 +91,6 @@ def also_in_rows(refused: TableProblems, task_type: str, config: Json, images: I
 def settings_of(task: TaskType, config: Json) -> Json:
     """The settings that decide how items are read."""
     return {name: config.get(name) for name in task.item_settings}
-
-
-def _sources(items: Iterable[ItemData], table: Table) -> list[Json]:
-    """``Item.source`` of each item, without ids if the type does not report which rows an item is made from."""
-    ids_of = {row.number: row.sources for row in table.rows}
-    added = {row.number: row.file_row for row in table.rows if row.file_row}
-    sources: list[Json] = []
-    for item in items:
-        if from_file := [added[row] for row in item.rows if row in added]:
-            sources.append({"file": from_file[0][0], SOURCE_IDS["file"]: [number for _, number in from_file]})
-            continue
-        ids = item.rows if table.origin == "file" else [source_id for row in item.rows for source_id in ids_of[row]]
-        sources.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
-    return sources
 
 
 def _id_problems(items: Sequence[ItemData]) -> list[RowProblem]:
@@ -137,7 +132,10 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
     """The second half of ``import_items``, for items already read, so that the transaction is short."""
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     refuse_unless_draft(now)
-    _refuse_if_changed(now, read)
+    # The table was read outside the transaction. It is valid only if type and settings are still the same.
+    if now.task_type != read.task_type or settings_of(get_type(now.task_type), now.config) != read.settings:
+        what = "Somebody changed the study's type or settings while the file was being read."
+        raise TableProblems([RowProblem(0, "", what, "Reload the page and import the items again.")])
     replaced = delete_items(now)
     read.images.write_rows(now)
     for start in range(0, len(read.items), BATCH):
@@ -164,42 +162,34 @@ def add_items(study: Study, items: Sequence[tuple[ItemData, Json]], *, first: in
 
     An item with a text by a simulated worker is marked ``simulated`` in its source for as long as the data exist.
     """
-    by_simulated = _simulated_outputs(items)
+    output_ids = {output for _, source in items for output in source.get("outputs", ())}
+    simulated: set[int] = set()
+    if output_ids:
+        synthetic = Output.objects.filter(pk__in=among(output_ids), submission__participant__synthetic=True)
+        simulated = set(synthetic.values_list("pk", flat=True))
     stored = Item.objects.bulk_create(
         Item(
             study=study,
             external_id=item.external_id,
             payload=item.payload,
             role=item.role,
-            source=source | {"simulated": True} if by_simulated.intersection(source.get("outputs", ())) else source,
+            source=source | {"simulated": True} if simulated.intersection(source.get("outputs", ())) else source,
             position=first + offset,
         )
         for offset, (item, source) in enumerate(items)
     )
     outputs = {item.pk: item.source["outputs"] for item in stored if "outputs" in item.source}
     if outputs:
-        _add_authors(study, outputs)
+        # Everybody who wrote a text of an item. They never judge that item.
+        authors = Output.objects.filter(pk__in=among(output_ids))
+        worker_of = dict(authors.values_list("pk", "submission__participant__worker_id"))
+        ItemAuthor.objects.bulk_create(
+            ItemAuthor(item_id=item, worker_id=worker)
+            for item, ids in outputs.items()
+            for worker in dict.fromkeys(worker_of[output] for output in ids)
+        )
+        Study.objects.filter(pk=study.pk).update(has_authors=True)
     return stored
-
-
-def _simulated_outputs(items: Sequence[tuple[ItemData, Json]]) -> set[int]:
-    output_ids = {output for _, source in items for output in source.get("outputs", ())}
-    by_simulated = Output.objects.filter(pk__in=among(output_ids), submission__participant__synthetic=True)
-    return set(by_simulated.values_list("pk", flat=True)) if output_ids else set()
-
-
-def _add_authors(study: Study, outputs: Mapping[int, Sequence[int]]) -> None:
-    """Record everybody who wrote a text of an item. They never judge that item."""
-    output_ids = {output for ids in outputs.values() for output in ids}
-    worker_of = dict(
-        Output.objects.filter(pk__in=among(output_ids)).values_list("pk", "submission__participant__worker_id")
-    )
-    ItemAuthor.objects.bulk_create(
-        ItemAuthor(item_id=item, worker_id=worker)
-        for item, ids in outputs.items()
-        for worker in dict.fromkeys(worker_of[output] for output in ids)
-    )
-    Study.objects.filter(pk=study.pk).update(has_authors=True)
 
 
 def refuse_unless_draft(study: Study) -> None:
@@ -207,13 +197,6 @@ def refuse_unless_draft(study: Study) -> None:
     if study.status != Study.Status.DRAFT:
         what = "The study has been launched, so its items are locked."
         raise Frozen([Problem("items", what, "Duplicate the study and import other items there.")])
-
-
-def _refuse_if_changed(now: Study, read: ItemsRead) -> None:
-    """The table was read outside the transaction. It is valid only if type and settings are still the same."""
-    if now.task_type != read.task_type or settings_of(get_type(now.task_type), now.config) != read.settings:
-        what = "Somebody changed the study's type or settings while the file was being read."
-        raise TableProblems([RowProblem(0, "", what, "Reload the page and import the items again.")])
 
 
 def settings_read_otherwise(study: Study) -> dict[str, tuple[Any, Any]]:

@@ -78,12 +78,11 @@ def scores_by_item(ratings: pd.DataFrame, score: Score) -> dict[int, ItemScore]:
             score.title,
             n=int(row["n"]),
             workers=int(row["workers"]),
-            **{name: _figure(row[name]) for name in ("score", "sd", "low", "high")},
+            # None instead of NaN, and no minus before a zero.
+            **{
+                name: None if math.isnan(row[name]) else float(row[name]) + 0.0
+                for name in ("score", "sd", "low", "high")
+            },
         )
         for item, row in rows.items()
     }
-
-
-def _figure(value: float) -> float | None:
-    """The figure as a plain number: None instead of NaN, and no minus before a zero."""
-    return None if math.isnan(value) else float(value) + 0.0

@@ -55,24 +55,15 @@ def samples_table(
         what = f"No samples of the run {run.name} make an item ({left_out:,} were left over)."
         raise invalid("items", what, "Choose other options, or another run.")
     if added is not None:
-        rows += _added_rows(task, rows, added, options)
+        if not task.adds_file:
+            what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
+            raise invalid("items.with_file", what, "Import either the run or the file.")
+        joined, problems = task.add_file(rows, added.rows, options)
+        if problems:
+            raise TableProblems(problems)
+        file_rows = zip(joined, added.rows, strict=True)
+        rows += [replace(row, file_row=(added.name, file_row.number)) for row, file_row in file_rows]
     return table_of(rows, name=run.name, origin="run"), left_out
-
-
-def _added_rows(task: TaskType, sample_rows: list[SourceRow], added: Table, options: Json) -> list[SourceRow]:
-    """The rows of a file that are added to those made from samples, each with its place in the file.
-
-    Raises Invalid or TableProblems.
-    """
-    if not task.adds_file:
-        what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
-        raise invalid("items.with_file", what, "Import either the run or the file.")
-    joined, problems = task.add_file(sample_rows, added.rows, options)
-    if problems:
-        raise TableProblems(problems)
-    return [
-        replace(row, file_row=(added.name, file_row.number)) for row, file_row in zip(joined, added.rows, strict=True)
-    ]
 
 
 def import_run(
@@ -98,20 +89,17 @@ def outputs_table(*, task: TaskType, source: Study, outputs: Iterable[Output]) -
 def source_outputs(*, source: Study, outputs: Iterable[Output]) -> list[SourceOutput]:
     """The outputs in the form that task types accept."""
     maker = get_type(source.task_type)
-    return [_source_output(output, maker) for output in outputs]
-
-
-def _source_output(output: Output, maker: TaskType) -> SourceOutput:
-    participant = output.submission.participant
-    label = None if output.label_value is None else (output.label_name, output.label_value)
-    return SourceOutput(
-        id=output.pk,
-        kind=output.kind,
-        context=output.context,
-        texts=output.texts,
-        label=label,
-        item=output.item.external_id if output.item else "",
-        author=participant.pseudonym,
-        arm=participant.arm.name,
-        cells=maker.export_columns(output.item.payload) if output.item else {},
-    )
+    return [
+        SourceOutput(
+            id=output.pk,
+            kind=output.kind,
+            context=output.context,
+            texts=output.texts,
+            label=None if output.label_value is None else (output.label_name, output.label_value),
+            item=output.item.external_id if output.item else "",
+            author=output.submission.participant.pseudonym,
+            arm=output.submission.participant.arm.name,
+            cells=maker.export_columns(output.item.payload) if output.item else {},
+        )
+        for output in outputs
+    ]

@@ -26,46 +26,34 @@ class Line:
 
 def lines_of(items: Sequence[tuple[ItemFacts, Mapping[str, str]]], room: int = ROOM) -> list[Line]:
     """One line for each item, from its facts and its cells. Texts that begin alike are shown from where they differ."""
-    texts = [_texts(facts, cells) for facts, cells in items]
-    shortened = [_shared(text, room) for text in texts]
+    texts: list[list[str]] = []
+    shortened: list[str] = []
+    for facts, cells in items:
+        parts = [_one_line(text) or EMPTY for group in facts.texts for text in group]
+        if not facts.texts:  # the context, or the first cell with more than one word
+            values = list(cells.values())
+            words = next((cell for cell in values if " " in cell.strip()), "".join(values[1:2]))
+            parts = [_one_line(facts.context) or _one_line(words)]
+        texts.append(parts)
+        # Each part gets the same share of the room.
+        share = max(LEAST, (room - len(BETWEEN) * (len(parts) - 1)) // max(1, len(parts)))
+        shortened.append(_cut(BETWEEN.join(_cut(text, share) for text in parts), max(room, share)))
     alike: dict[str, list[int]] = defaultdict(list)
     for index, line in enumerate(shortened):
         alike[line].append(index)
     for places in alike.values():
         full_texts = [BETWEEN.join(texts[index]) for index in places]
         if len(set(full_texts)) > 1:
-            start = _start_of_difference(full_texts)
+            # Begin at a word shortly before the first difference, so that it is seen.
+            letters = enumerate(zip(*full_texts, strict=False))
+            same = next((index for index, column in letters if len(set(column)) > 1), min(map(len, full_texts)))
+            start = full_texts[0].rfind(" ", 0, max(0, same - LEAD)) + 1
             for index, text in zip(places, full_texts, strict=True):
                 shortened[index] = _cut("… " * (start > 0) + text[start:], room)
     return [
         Line(line, _cut(_one_line(facts.context), CONTEXT_ROOM) if facts.texts else "")
         for line, (facts, _) in zip(shortened, items, strict=True)
     ]
-
-
-def _texts(facts: ItemFacts, cells: Mapping[str, str]) -> list[str]:
-    """What is judged; in an item without texts, its context, or the first of its cells with more than one word."""
-    if facts.texts:
-        return [_one_line(text) or EMPTY for group in facts.texts for text in group]
-    values = list(cells.values())
-    words = next((cell for cell in values if " " in cell.strip()), "".join(values[1:2]))
-    return [_one_line(facts.context) or _one_line(words)]
-
-
-def _shared(texts: Sequence[str], room: int) -> str:
-    """All texts in one line, each with the same share of the room."""
-    share = max(LEAST, (room - len(BETWEEN) * (len(texts) - 1)) // max(1, len(texts)))
-    return _cut(BETWEEN.join(_cut(text, share) for text in texts), max(room, share))
-
-
-def _start_of_difference(texts: Sequence[str]) -> int:
-    """Where to begin so that the first difference is seen: at a word shortly before it."""
-    same = next(
-        (index for index, letters in enumerate(zip(*texts, strict=False)) if len(set(letters)) > 1),
-        min(map(len, texts)),
-    )
-    space = texts[0].rfind(" ", 0, max(0, same - LEAD))
-    return space + 1
 
 
 def _one_line(text: str) -> str:

@@ -60,7 +60,10 @@ def item_rows(study: Study, items: Sequence[Item]) -> list[ItemRow]:
     ids = [item.pk for item in items]
     arms, declared = study_scores(study)
     task = get_type(study.task_type)
-    counts = _submissions_by_item(ids)
+    ratings = Rating.objects.filter(item__in=ids).order_by().values_list("item")
+    simulated = Count("submission", distinct=True, filter=Q(participant__synthetic=True))
+    submitted = ratings.annotate(n=Count("submission", distinct=True), simulated=simulated)
+    counts = {item: (n, n_simulated) for item, n, n_simulated in submitted}
     places = HitItem.objects.filter(item__in=ids).order_by().values_list("item")
     n_wanted = dict(places.annotate(n=Sum("hit__wanted")))
     scores, of_arm = _scores(study, ids, arms, declared)
@@ -80,14 +83,6 @@ def item_rows(study: Study, items: Sequence[Item]) -> list[ItemRow]:
         )
         for item, item_cells, line in zip(items, cells, lines, strict=True)
     ]
-
-
-def _submissions_by_item(ids: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """By item: how many submissions rated it, and how many of those are simulated."""
-    synthetic = Count("submission", distinct=True, filter=Q(participant__synthetic=True))
-    ratings = Rating.objects.filter(item__in=ids).order_by().values_list("item")
-    rows = ratings.annotate(n=Count("submission", distinct=True), simulated=synthetic)
-    return {item: (n, simulated) for item, n, simulated in rows if item is not None}
 
 
 def _scores(
@@ -120,16 +115,12 @@ def _scores(
 def ratings_of(item: Item) -> QuerySet[Rating]:
     """All ratings of an item with their workers, oldest submission first. ``newest``: the newest review's decision."""
     rated = Rating.objects.filter(item=item).select_related("participant__arm")
-    return rated.annotate(newest=_newest_decision()).order_by("submission", "pk")
+    reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")
+    newest = Coalesce(Subquery(reviews.values("decision")[:1]), Value(""))
+    return rated.annotate(newest=newest).order_by("submission", "pk")
 
 
 def ratings_of_study(study: Study) -> QuerySet[Rating]:
     """All ratings of a study with item, worker and arm."""
     rated = Rating.objects.filter(study=study).select_related("participant__arm", "item")
     return rated.defer("item__payload", "participant__arm__shown_config", "participant__arm__shown_texts")
-
-
-def _newest_decision() -> Coalesce:
-    """The newest review's decision on a rating's submission; empty if there is none."""
-    reviews = Review.objects.filter(submission=OuterRef("submission")).order_by("-pk")
-    return Coalesce(Subquery(reviews.values("decision")[:1]), Value(""))

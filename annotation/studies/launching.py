@@ -46,7 +46,13 @@ def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
     if now.status == Status.LIVE:
         return
     refuse_if_any(reasons_not_to_publish(now))
-    arms = _fix_arms(now)
+    task = get_type(now.task_type)
+    arms = list(now.arms.order_by("position")) or [Arm.objects.create(study=now, position=0)]
+    for arm in arms:
+        # All texts are saved as they are now, because a newer version of the type may change its wording.
+        arm.shown_config = now.config | arm.config
+        arm.shown_texts = whole_texts(task, arm.shown_config, now.texts, arm.texts)
+        arm.save(update_fields=["shown_config", "shown_texts"])
     hold_for(now, arms)
     items = list(Item.objects.filter(study=now).order_by("position"))
     planned = plan(now, arms, [item_data(item) for item in items], seed=now.seed)
@@ -56,16 +62,10 @@ def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
     now.save(update_fields=["status", "live_at"])
     record(study=now, actor=actor, action="publish", hits=len(planned), items=len(items), seed=now.seed)
     study.refresh_from_db()
-    if by_link and not get_type(now.task_type).for_members:
-        _post_link(now)
-
-
-def _post_link(study: Study) -> None:
-    Posting.objects.get_or_create(
-        platform=link.PLATFORM,
-        external_id=study.slug,
-        defaults={"study": study, "url": link.study_url(study)},
-    )
+    if by_link and not task.for_members:
+        Posting.objects.get_or_create(
+            platform=link.PLATFORM, external_id=now.slug, defaults={"study": now, "url": link.study_url(now)}
+        )
 
 
 def reasons_not_to_publish(study: Study) -> list[Problem]:
@@ -81,24 +81,27 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
         what = f"A hit has {counted(study.items_per_hit, 'item')}, but the study has only {n_items}."
         fix = f"Import more items, or set “Items per hit” (items_per_hit) to a number from 1 to {n_items}."
         problems.append(Problem("items_per_hit", what, fix))
-    problems += _member_problems(study, n_items) + _exam_problems(study)
+    problems += _member_problems(study, n_items)
+    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
+    if study.exam_study and exam is None:
+        what = f"There is no study “{study.exam_study}”, so nobody can pass its exam."
+        problems.append(Problem("exam_study", what, "Name another study, or leave this empty."))
+    elif exam is not None and not has_right_answers(exam):
+        what = f"Nobody can pass the exam {exam.slug}: none of its items has a right answer."
+        fix = "Import items with right answers there, or name another study."
+        problems.append(Problem("exam_study", what, fix))
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    problems += rule_problems(study) + suggester_problems(study) + _pay_problems(study)
+    problems += rule_problems(study) + suggester_problems(study)
+    if settings.REFUSE_LOW_PAY:
+        least = money(settings.MINIMUM_HOURLY_PAY)
+        fix = f"Raise the reward. This server launches no study that pays less than {least} an hour."
+        problems += [
+            Problem("reward", f"{money(reward)} pays about {money(per_hour)} an hour.", fix)
+            for reward, per_hour in low_wages(study)
+        ]
     return problems or _rehearse(study)
-
-
-def _pay_problems(study: Study) -> list[Problem]:
-    """Pay below the minimum, where this server refuses it."""
-    if not settings.REFUSE_LOW_PAY:
-        return []
-    least = money(settings.MINIMUM_HOURLY_PAY)
-    fix = f"Raise the reward. This server launches no study that pays less than {least} an hour."
-    return [
-        Problem("reward", f"{money(reward)} pays about {money(per_hour)} an hour.", fix)
-        for reward, per_hour in low_wages(study)
-    ]
 
 
 def _rehearse(study: Study) -> list[Problem]:
@@ -136,32 +139,6 @@ def _member_problems(study: Study, n_items: int) -> list[Problem]:
     return problems
 
 
-def _exam_problems(study: Study) -> list[Problem]:
-    """Why nobody could pass the exam that the study asks for."""
-    exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
-    if not study.exam_study or (exam is not None and has_right_answers(exam)):
-        return []
-    if exam is None:
-        what = f"There is no study “{study.exam_study}”, so nobody can pass its exam."
-        return [Problem("exam_study", what, "Name another study, or leave this empty.")]
-    what = f"Nobody can pass the exam {exam.slug}: none of its items has a right answer."
-    return [Problem("exam_study", what, "Import items with right answers there, or name another study.")]
-
-
-def _fix_arms(study: Study) -> list[Arm]:
-    """Fix what the participants of each arm will see. A study without arms gets one without a name.
-
-    All texts are saved as they are now, because a newer version of the type may change its wording.
-    """
-    task = get_type(study.task_type)
-    arms = list(study.arms.order_by("position")) or [Arm.objects.create(study=study, position=0)]
-    for arm in arms:
-        arm.shown_config = study.config | arm.config
-        arm.shown_texts = whole_texts(task, arm.shown_config, study.texts, arm.texts)
-        arm.save(update_fields=["shown_config", "shown_texts"])
-    return arms
-
-
 def design_of(study: Study, arms: Sequence[Arm]) -> Design:
     """The study's design for the planner. ``arms`` may be those of a draft, where no arms means one without a name."""
     plans = [ArmPlan(arm.name, study.config | arm.config, arm.wanted) for arm in arms]
@@ -177,12 +154,7 @@ def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: 
     design = design_of(study, arms)
     planned = get_type(study.task_type).plan([item for item in items if item.role not in CHECK_ROLES], design, rng)
     planned = with_checks(planned, items, rules_of(study)[0], rng)
-    _refuse_bad_plan(planned, items, {arm.name for arm in design.arms})
-    return planned
-
-
-def _refuse_bad_plan(planned: Sequence[PlannedHit], items: Sequence[ItemData], arms: set[str]) -> None:
-    """A mistake in a type's own ``plan`` must not go live: a missing item would never be rated."""
+    # A mistake in a type's own ``plan`` must not go live: a missing item would never be rated.
     names = {item.external_id for item in items}
     needed = {item.external_id for item in items if item.role == "main"}
     used = {name for hit in planned for name in hit.items}
@@ -193,11 +165,12 @@ def _refuse_bad_plan(planned: Sequence[PlannedHit], items: Sequence[ItemData], a
         f"a hit wants fewer than 1 or more than {MOST_WANTED:,}": [
             hit for hit in planned if not 1 <= hit.wanted <= MOST_WANTED
         ],
-        "a hit is in no arm, or an arm has no hit": arms ^ {hit.arm for hit in planned},
+        "a hit is in no arm, or an arm has no hit": {arm.name for arm in design.arms} ^ {hit.arm for hit in planned},
     }
     if mistakes := [what for what, cases in wrong.items() if cases]:
         what = f"The task type's plan cannot be used: {'; '.join(mistakes)}."
         raise invalid("task_type", what, "Try another number of items per hit.")
+    return planned
 
 
 def create_hits(

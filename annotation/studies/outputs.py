@@ -9,7 +9,7 @@ workers are imported like all others, so that you can try out a chain of studies
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
@@ -31,7 +31,7 @@ from annotation.studies.launching import create_hits, plan
 from annotation.studies.storing import Frozen, delete_items
 from annotation.task_types.base import TaskType
 from annotation.task_types.checks import ROLES as CHECK_ROLES
-from annotation.task_types.items import ItemData, Json
+from annotation.task_types.items import Json
 from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.work.left_out import left_out_submissions
 from common.problems import Problem, Refused, invalid, refuse_if_any, unknown
@@ -229,7 +229,8 @@ def _feed_of(study: Study) -> ItemFeed:
 
 def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_hits: bool) -> int:
     items = Item.objects.filter(study=study)
-    used = dict.fromkeys(_used(items))
+    sources = items.order_by("position").values_list("source", flat=True)
+    used = dict.fromkeys(output for source in sources for output in source.get("outputs", ()))
     outputs = outputs_to_take(task=task, source=feed.source, arms=feed.arms, kind=feed.kind)
     free = list(outputs.exclude(pk__in=among(used)))
     if not free:
@@ -238,7 +239,15 @@ def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_h
     before = Output.objects.select_related("submission__participant__arm", "item").in_bulk(used)
     table = outputs_table(task=task, source=feed.source, outputs=[*(before[pk] for pk in used), *free])
     read = read_items(task.name, study.config, table)
-    new = _new_items(read, dict(items.values_list("external_id", "payload")), _redacted(items))
+    payloads = dict(items.values_list("external_id", "payload"))
+    # Items with texts of workers whose data were deleted differ from what was imported.
+    redacted = set(items.filter(source__redacted=True).values_list("external_id", flat=True))
+    for item in read.items:
+        if payloads.get(item.external_id, item.payload) != item.payload and item.external_id not in redacted:
+            what = f"The task type now makes different items from the same outputs (item “{item.external_id[:60]}”)."
+            raise invalid("items", what, "Duplicate the study to import the new outputs there.")
+    pairs = zip(read.items, read.sources, strict=True)
+    new = [(item, source) for item, source in pairs if item.external_id not in payloads]
     if whole_hits:
         new = new[: len(new) // study.items_per_hit * study.items_per_hit]
     if not new:
@@ -255,30 +264,6 @@ def _append(study: Study, feed: ItemFeed, task: TaskType, *, actor: str, whole_h
         study=study, actor=actor, action="take outputs", source=feed.source.slug, items=len(stored), hits=len(planned)
     )
     return len(stored)
-
-
-def _used(items: QuerySet[Item]) -> Iterator[int]:
-    """The outputs that the items are made from, in the order of the items."""
-    for source in items.order_by("position").values_list("source", flat=True):
-        yield from source.get("outputs", ())
-
-
-def _redacted(items: QuerySet[Item]) -> set[str]:
-    """The items with texts of workers whose data were deleted. They differ from what was imported."""
-    return set(items.filter(source__redacted=True).values_list("external_id", flat=True))
-
-
-def _new_items(read: ItemsRead, stored_payloads: dict[str, Json], redacted: set[str]) -> list[tuple[ItemData, Json]]:
-    """The items that the study does not have yet, with their sources. Raises Invalid if an existing item differs."""
-    unlike = (
-        item.external_id for item in read.items if stored_payloads.get(item.external_id, item.payload) != item.payload
-    )
-    changed = [name for name in unlike if name not in redacted]
-    if changed:
-        what = f"The task type now makes different items from the same outputs (item “{changed[0][:60]}”)."
-        raise invalid("items", what, "Duplicate the study to import the new outputs there.")
-    pairs = zip(read.items, read.sources, strict=True)
-    return [(item, source) for item, source in pairs if item.external_id not in stored_payloads]
 
 
 def _next(rows: QuerySet[Item] | QuerySet[Hit]) -> int:

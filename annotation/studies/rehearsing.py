@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from analysis.quality_control.exclusion import Exclusion, excluded_by
-from analysis.quality_control.rules import RULE, find_in
-from analysis.quality_control.work import Finding, Work
+from analysis.quality_control.rules import find_in
+from analysis.quality_control.work import Finding
 from annotation.instrument import Instrument
 from annotation.task_types.base import Answers, Page, PlannedHit, Shown
 from annotation.task_types.checks import check_of
@@ -62,6 +62,13 @@ class Done:
 _CHECKED = {"gold": "gold_wrong", "attention": "attention_failed"}
 _OF_TEXTS = ("too_short", "copied")
 _OF_SCALES = ("straight_lining", "contradictory")
+_FIX = {
+    "too_fast": "Lower quality_control.too_fast, or raise the time limit.",
+    "gold_share_below": "Check the right answers of the gold items, or lower exclude.gold_share_below.",
+    "gold_wrong": "Check the right answers of the gold items, or lower quality_control.gold_wrong.",
+    "attention_failed": "Check the right answers of the attention items, or raise quality_control.attention_failed.",
+    "different_flags": "Raise exclude.different_flags, or change the thresholds in quality_control.",
+}
 
 
 def everybody_excluded(part: Rehearsal, planned: Sequence[PlannedHit], items: Mapping[str, ItemData]) -> list[Problem]:
@@ -72,12 +79,26 @@ def everybody_excluded(part: Rehearsal, planned: Sequence[PlannedHit], items: Ma
         if done is None or not done.excluded_by:
             return []
         failed.append(done)
-    common = (
-        [key for key in failed[0].excluded_by if all(key in rehearsal.excluded_by for rehearsal in failed)]
-        if failed
-        else []
-    )
-    return [_problem(part, key, failed) for key in common or (failed[0].excluded_by if failed else [])]
+    if not failed:
+        return []
+    first = failed[0]
+    common = [key for key in first.excluded_by if all(key in rehearsal.excluded_by for rehearsal in failed)]
+    arm = f" in the arm “{part.instrument.arm}”" if part.instrument.arm else ""
+    tried = f"A careful simulated worker could not pass it in {counted(len(failed), 'hit')}."
+    problems = []
+    for key in common or first.excluded_by:
+        name = key.removeprefix("flags.")
+        if name == "gold_share_below":
+            right, n = first.gold
+            example = f"At most {right} of {counted(n, 'gold answer')} can be right."
+        elif name == "different_flags":
+            example = f"Flags: {', '.join(sorted({finding.reason for finding in first.found}))}."
+        else:
+            example = next((finding.detail for finding in first.found if finding.reason == name), "")
+        what = f"The rule {name} would exclude everybody{arm}. {tried} {example}".strip()
+        fix = _FIX.get(name, f"Change quality_control.{name}, or remove {name} from exclude.flags.")
+        problems.append(Problem(f"exclude.{key.partition('.')[0]}", what, fix))
+    return problems
 
 
 def best_of(part: Rehearsal, items: Sequence[ItemData]) -> Done | None:
@@ -139,20 +160,16 @@ def _walk(part: Rehearsal, items: Sequence[ItemData], planned: Sequence[Answers]
         if mine is None or set(mine) != {question.key for question in page.questions}:
             cleaned, errors = page.clean(task.simulate(worker, shown, page, answers))
         else:
-            cleaned, errors = page.clean(_typed(page, mine))
+            form: dict[str, str] = {}
+            for question in page.questions:
+                if (answer := mine.get(question.key)) is not None:
+                    form |= question.typed(answer)
+            cleaned, errors = page.clean(form)
         if errors or task.check(shown, page, cleaned, answers):
             return None
         pages.append(page)
         answers.append(cleaned)
     return _judged(part, Done(shown, pages, answers))
-
-
-def _typed(page: Page, answers: Answers) -> dict[str, str]:
-    form: dict[str, str] = {}
-    for question in page.questions:
-        if (answer := answers.get(question.key)) is not None:
-            form |= question.typed(answer)
-    return form
 
 
 def _judged(part: Rehearsal, done: Done) -> Done:
@@ -166,6 +183,12 @@ def _judged(part: Rehearsal, done: Done) -> Done:
     ratings = task.ratings(done.shown, done.pages, done.answers)
     work = Sent(task, done.shown, done.pages, done.answers, timings, ratings, part.seconds).as_work()
     findings = [one for one in find_in(work, part.instrument.quality) if one.reason in JUDGED]
+    # How far the worker is from passing: less is better. Only what an exclusion rule looks at counts.
+    matters = set(JUDGED) if part.rules.different_flags else set(part.rules.flags)
+    roles = [role for role, name in _CHECKED.items() if name in matters]
+    roles += ["gold"] if part.rules.gold_share_below is not None and "gold" not in roles else []
+    wrong = sum(not right for role in roles for right in work.checked(role))
+    others = [finding for finding in findings if finding.reason in matters and finding.reason not in _CHECKED.values()]
     gold = work.checked("gold")
     keys = excluded_by(
         part.rules,
@@ -177,45 +200,6 @@ def _judged(part: Rehearsal, done: Done) -> Done:
         done,
         found=findings,
         excluded_by=keys,
-        badness=_badness(part.rules, work, findings),
+        badness=wrong + sum(1 + min(1.0, finding.value) for finding in others),
         gold=(sum(gold), len(gold)),
     )
-
-
-def _badness(rules: Exclusion, work: Work, findings: Sequence[Finding]) -> float:
-    """How far the worker is from passing: less is better. Only what an exclusion rule looks at counts."""
-    matters = set(JUDGED) if rules.different_flags else set(rules.flags)
-    roles = [role for role, name in _CHECKED.items() if name in matters]
-    roles += ["gold"] if rules.gold_share_below is not None and "gold" not in roles else []
-    wrong = sum(not right for role in roles for right in work.checked(role))
-    others = [finding for finding in findings if finding.reason in matters and finding.reason not in _CHECKED.values()]
-    return wrong + sum(1 + min(1.0, finding.value) for finding in others)
-
-
-_FIX = {
-    "too_fast": "Lower quality_control.too_fast, or raise the time limit.",
-    "gold_share_below": "Check the right answers of the gold items, or lower exclude.gold_share_below.",
-    "gold_wrong": "Check the right answers of the gold items, or lower quality_control.gold_wrong.",
-    "attention_failed": "Check the right answers of the attention items, or raise quality_control.attention_failed.",
-    "different_flags": "Raise exclude.different_flags, or change the thresholds in quality_control.",
-}
-
-
-def _problem(part: Rehearsal, key: str, failed: Sequence[Done]) -> Problem:
-    name = key.removeprefix("flags.")
-    arm = f" in the arm “{part.instrument.arm}”" if part.instrument.arm else ""
-    tried = f"A careful simulated worker could not pass it in {counted(len(failed), 'hit')}."
-    what = f"The rule {name} would exclude everybody{arm}. {tried} {_example(name, failed[0])}".strip()
-    default = f"Change quality_control.{name}, or remove {name} from exclude.flags."
-    where = f"exclude.{key.partition('.')[0]}"
-    return Problem(where, what, _FIX.get(name, default) if name in RULE or name in _FIX else default)
-
-
-def _example(name: str, done: Done) -> str:
-    """What the rule found in the first hit, in words."""
-    if name == "gold_share_below":
-        right, n = done.gold
-        return f"At most {right} of {counted(n, 'gold answer')} can be right."
-    if name == "different_flags":
-        return f"Flags: {', '.join(sorted({finding.reason for finding in done.found}))}."
-    return next((finding.detail for finding in done.found if finding.reason == name), "")

@@ -7,7 +7,7 @@ together as share no item.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,15 @@ def missing_raters(study: Study, without_enough: Collection[int]) -> Missing:
         return Missing(repeated=repeated)
     open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
     hits = [_Open(*row) for row in open_hits.order_by("position").values_list(*_OPEN)[: MOST_OPEN + 1]]
-    people = list(_people(study)) if 0 < len(hits) <= MOST_OPEN else []
+    if not 0 < len(hits) <= MOST_OPEN:
+        return Missing(repeated=repeated)
+    # Participants who have had a hit and may still get one, except for the limit of hits.
+    had = Count("assignments", filter=Q(assignments__state__in=TAKEN_STATES))
+    rows = Participant.objects.filter(study=study, excluded_at=None, redacted_at=None, assignments__isnull=False)
+    people = [
+        _Person(pk, worker, arm, study.hits_per_worker is not None and count >= study.hits_per_worker)
+        for pk, worker, arm, count in rows.annotate(had=had).values_list("pk", "worker_id", "arm_id", "had")
+    ]
     if not people:
         return Missing(repeated=repeated)
     work = _open_work(study, open_hits, hits)
@@ -158,14 +166,6 @@ class _Person:
     worker: int
     arm: int
     at_limit: bool
-
-
-def _people(study: Study) -> Iterable[_Person]:
-    """Participants who have had a hit and may still get one, except for the limit of hits."""
-    had = Count("assignments", filter=Q(assignments__state__in=TAKEN_STATES))
-    rows = Participant.objects.filter(study=study, excluded_at=None, redacted_at=None, assignments__isnull=False)
-    for pk, worker, arm, count in rows.annotate(had=had).values_list("pk", "worker_id", "arm_id", "had"):
-        yield _Person(pk, worker, arm, study.hits_per_worker is not None and count >= study.hits_per_worker)
 
 
 @dataclass(frozen=True, slots=True)

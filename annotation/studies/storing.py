@@ -119,7 +119,14 @@ def change_study(
         return now
     if "task_type" in terms:
         delete_items(now)
-    _store(now, checked)
+    columns = checked.columns()
+    for name, value in columns.items():
+        setattr(now, name, value)
+    try:
+        with transaction.atomic():
+            now.save(update_fields=list(columns))
+    except IntegrityError:
+        raise invalid("slug", f"Another study already has the short name “{now.slug}”.", "Choose another.") from None
     if checked.arms != old.arms:
         _store_arms(now, checked.arms)
     _store_excluded(now, checked.exclude_studies)
@@ -144,17 +151,6 @@ def _checked_change(study: Study, old: StudySpec, new: StudySpec, visible: Query
         checked = replace(checked, config=old.config, texts=old.texts, arms=arms)
     refuse_if_any(problems)
     return checked
-
-
-def _store(study: Study, spec: StudySpec) -> None:
-    columns = spec.columns()
-    for name, value in columns.items():
-        setattr(study, name, value)
-    try:
-        with transaction.atomic():
-            study.save(update_fields=list(columns))
-    except IntegrityError:
-        raise invalid("slug", f"Another study already has the short name “{study.slug}”.", "Choose another.") from None
 
 
 def _store_arms(study: Study, arms: Sequence[ArmSpec]) -> None:
@@ -199,22 +195,19 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
         if part_of_arm == ["reward"]:
             reason = FROZEN_WHEN_LIVE["reward"]
         if name.startswith("platforms."):
-            reason = _locked_on_platform(study, *name.split(".")[1:3])
+            platform, setting = name.split(".")[1:3]
+            posted = study.postings.filter(platform=platform).exclude(state=Posting.State.PLANNED)
+            reason = None
+            if study.status == Status.CLOSED:
+                reason = _CLOSED
+            elif posted.exists() and setting not in all_platforms()[platform].later:
+                reason = "Locked when the study was posted on the platform."
         if reason:
             problems.append(Problem(name, reason, _FIX))
         elif name == "ratings_per_item" and after < before:
             what = f"You can only raise it from {before}: workers may already be on hits."
             problems.append(Problem(name, what, "To stop earlier, close the study."))
     return problems
-
-
-def _locked_on_platform(study: Study, platform: str, setting: str) -> str | None:
-    """Why a setting for a platform is locked; None if it is not."""
-    if study.status == Status.CLOSED:
-        return _CLOSED
-    posted = study.postings.filter(platform=platform).exclude(state=Posting.State.PLANNED).exists()
-    is_locked = posted and setting not in all_platforms()[platform].later
-    return "Locked when the study was posted on the platform." if is_locked else None
 
 
 def _raise_wanted(study: Study, *, by: int) -> None:

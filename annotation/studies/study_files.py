@@ -96,13 +96,21 @@ def read_study_file(path: Path) -> StudyFile:
     ]
     values, wrong = _typed(document, StudyForm().fields, "")
     problems += wrong
-    task, wrong = _task(document)
-    problems += wrong
+    task = None
+    if isinstance(document.get("task_type"), str):
+        task, wrong = find_type(document["task_type"])
+        problems += wrong
+    elif "task_type" in document:
+        problems.append(_wrong_type("task_type", document["task_type"], "the name of a task type"))
     config = _config(document, task, "", problems)
     texts = _texts(document, "", problems)
-    arms = tuple(map(ArmSpec.of, _arms(document, task, problems)))
+    arms = _arms(document, task, problems)
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
+    platforms = all_platforms()
+    # A platform without settings has a line with its name only.
+    named = _mapping(document, "platforms", "", problems)
+    problems += [unknown(f"platforms.{name[:60]}", name, platforms) for name in named if name not in platforms]
     spec = StudySpec(
         task_type=str(document.get("task_type")),
         values=values,
@@ -110,9 +118,13 @@ def read_study_file(path: Path) -> StudyFile:
         texts=texts,
         arms=arms,
         exclude_studies=excluded,
-        platforms=_platforms(document, problems),
-        quality_control=_settings(document, "quality_control", QualityForm, problems),
-        exclusion=_settings(document, "exclude", ExclusionForm, problems),
+        platforms={
+            name: _settings(named, name, platform.form, "platforms.", problems)
+            for name, platform in platforms.items()
+            if name in named
+        },
+        quality_control=_settings(document, "quality_control", QualityForm, "", problems),
+        exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
     )
     if problems:
         raise FileRefused(problems, lines)
@@ -154,7 +166,13 @@ def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
     problems: list[Problem] = []
     if isinstance(node, yaml.SequenceNode):
         for number, entry in enumerate(node.value, start=1):
-            inner = _arm_prefix(entry, number) if prefix == "arms." else f"{prefix}{number}."
+            inner = f"{prefix}{number}."
+            if prefix == "arms.":
+                pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
+                names = [
+                    value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"
+                ]
+                inner = arm_prefix(names[0] if names else "", number)
             lines.setdefault(inner.rstrip("."), entry.start_mark.line + 1)
             problems += _walk(entry, inner, lines)
     if not isinstance(node, yaml.MappingNode):
@@ -177,21 +195,7 @@ def _walk(node: yaml.Node, prefix: str, lines: dict[str, int]) -> list[Problem]:
     return problems
 
 
-def _arm_prefix(entry: yaml.Node, number: int) -> str:
-    pairs = entry.value if isinstance(entry, yaml.MappingNode) else []
-    names = [value.value for key, value in pairs if isinstance(value, yaml.ScalarNode) and key.value == "name"]
-    return arm_prefix(names[0] if names else "", number)
-
-
 # --- the parts ---
-
-
-def _task(document: Mapping[str, Any]) -> tuple[TaskType | None, list[Problem]]:
-    if "task_type" not in document:
-        return None, []
-    if not isinstance(document["task_type"], str):
-        return None, [_wrong_type("task_type", document["task_type"], "the name of a task type")]
-    return find_type(document["task_type"])
 
 
 def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Problem]) -> dict[str, Any]:
@@ -206,38 +210,19 @@ def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Pr
 
 
 def _config(given: Mapping[str, Any], task: TaskType | None, prefix: str, problems: list[Problem]) -> dict[str, Any]:
-    config = _mapping(given, "config", prefix, problems)
     if task is None:
-        return config
-    values, wrong = _typed(config, task.config_form.base_fields, f"{prefix}config.", refuse_unknown=True)
-    problems += wrong
-    return values
+        return _mapping(given, "config", prefix, problems)
+    return _settings(given, "config", task.config_form, prefix, problems)
 
 
 def _settings(
-    document: Mapping[str, Any], name: str, form: type[ConfigForm], problems: list[Problem]
+    given: Mapping[str, Any], name: str, form: type[ConfigForm], prefix: str, problems: list[Problem]
 ) -> dict[str, Any]:
     """The values of a settings form below one key."""
-    given = _mapping(document, name, "", problems)
-    values, wrong = _typed(given, form.base_fields, f"{name}.", refuse_unknown=True)
+    settings = _mapping(given, name, prefix, problems)
+    values, wrong = _typed(settings, form.base_fields, f"{prefix}{name}.", refuse_unknown=True)
     problems += wrong
     return values
-
-
-def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
-    """The settings for each platform. A platform without settings has a line with its name only."""
-    given, found = _mapping(document, "platforms", "", problems), {}
-    problems += [
-        unknown(f"platforms.{name[:60]}", name, all_platforms()) for name in given if name not in all_platforms()
-    ]
-    for name, platform in all_platforms().items():
-        if name not in given:
-            continue
-        settings = _mapping(given, name, "platforms.", problems)
-        fields = platform.form.base_fields
-        found[name], wrong = _typed(settings, fields, f"platforms.{name}.", refuse_unknown=True)
-        problems += wrong
-    return found
 
 
 def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:
@@ -247,29 +232,29 @@ def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> di
     return {name: text for name, text in texts.items() if name not in wrong}
 
 
-def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> list[dict[str, Any]]:
-    given = document.get("arms")
-    if given is None:
-        return []
-    if not isinstance(given, list):
+def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> tuple[ArmSpec, ...]:
+    entries = document.get("arms")
+    if entries is None:
+        return ()
+    if not isinstance(entries, list):
         fix = "Write one entry per arm, such as “- name: control”."
-        problems.append(Problem("arms", f"This must be a list, not {_kind(given)}.", fix))
-        return []
-    return [arm for number, each in enumerate(given, start=1) if (arm := _arm(each, number, task, problems))]
-
-
-def _arm(given: Any, number: int, task: TaskType | None, problems: list[Problem]) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        what = f"Entry {number} must be a mapping, not {_kind(given)}."
-        problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
-        return {}
-    prefix = arm_prefix(given.get("name"), number)
-    problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in given if name not in ARM_KEYS]
-    if "name" not in given:
-        problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
-    arm, wrong = _typed(given, ArmForm().fields, prefix)
-    problems += wrong
-    return arm | {"config": _config(given, task, prefix, problems), "texts": _texts(given, prefix, problems)}
+        problems.append(Problem("arms", f"This must be a list, not {_kind(entries)}.", fix))
+        return ()
+    arms = []
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            what = f"Entry {number} must be a mapping, not {_kind(entry)}."
+            problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
+            continue
+        prefix = arm_prefix(entry.get("name"), number)
+        problems += [unknown(f"{prefix}{name[:60]}", name, ARM_KEYS) for name in entry if name not in ARM_KEYS]
+        if "name" not in entry:
+            problems.append(Problem(f"{prefix}name", f"Arm {number} has no name.", "Add a line “name: …”."))
+        arm, wrong = _typed(entry, ArmForm().fields, prefix)
+        problems += wrong
+        config, texts = _config(entry, task, prefix, problems), _texts(entry, prefix, problems)
+        arms.append(ArmSpec.of(arm | {"config": config, "texts": texts}))
+    return tuple(arms)
 
 
 def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tuple[str, ...]:
@@ -285,20 +270,6 @@ def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tupl
     return tuple(given)
 
 
-def _items(
-    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> Path | FromStudy | FromRun | None:
-    given = document.get("items")
-    if given is None:
-        return None
-    if isinstance(given, dict):
-        return _items_source(path, given, task, problems)
-    if not isinstance(given, str):
-        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
-        return None
-    return _named_file(path, given, "items", problems)
-
-
 def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
     """The file of this name, relative to the study file's folder."""
     found = path.parent / name
@@ -309,9 +280,17 @@ def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> P
     return None
 
 
-def _items_source(
-    path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> FromStudy | FromRun | None:
+def _items(
+    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> Path | FromStudy | FromRun | None:
+    given = document.get("items")
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return _named_file(path, given, "items", problems)
+    if not isinstance(given, dict):
+        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
+        return None
     kinds = [name for name in ("from_study", "from_run") if name in given]
     if len(kinds) != 1:
         what = "Items cannot come from both a study and a run." if kinds else "The source of the items is missing."
@@ -393,7 +372,13 @@ def fits(field: forms.Field, value: Any) -> bool:
 
 def _wrong_type(where: str, value: Any, wanted: str) -> Problem:
     quote = ", in quotes" if wanted.startswith(("text", "one of")) and not isinstance(value, list | dict) else ""
-    shown = "" if isinstance(value, list | dict) or value is None else f" “{_plain(value)}”"
+    # At most 60 characters: a file may contain something long or secret by mistake.
+    shown = ""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
+        shown = " “…”"
+    elif value is not None and not isinstance(value, list | dict):
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        shown = f" “{text[:60]}”"
     return Problem(where, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
 
 
@@ -402,10 +387,3 @@ def _kind(value: Any) -> str:
     if value is None:
         return "nothing"
     return "a date" if isinstance(value, date) else kinds.get(type(value), type(value).__name__)
-
-
-def _plain(value: Any) -> str:
-    """At most 60 characters of a value: a file may contain something long or secret by mistake."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
-        return "…"
-    return (str(value).lower() if isinstance(value, bool) else str(value))[:60]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from annotation.models import Arm, Study
@@ -13,7 +13,7 @@ from common.problems import Problem, unknown
 from common.words import counted
 from generation.decoding.prompts import TemplateError, fields_of
 from generation.models import Suggester
-from generation.suggestions.pool_shortages import Need, Shortage, pool_shortages
+from generation.suggestions.pool_shortages import Need, pool_shortages
 from generation.suggestions.suggester_uses import hold_suggesters, release_suggesters
 
 WHERE = "suggesters"
@@ -50,31 +50,29 @@ def suggester_problems(study: Study) -> list[Problem]:
     suggesters = Suggester.objects.select_related("model").in_bulk([need.name for need in needs], field_name="name")
     problems: list[Problem] = []
     for need in needs:
-        if need.name in suggesters:
-            problems += _problems(need, suggesters[need.name])
-        else:
+        name = need.name
+        if name not in suggesters:
             names = Suggester.objects.order_by("name").values_list("name", flat=True)
-            problem = unknown(WHERE, need.name, names)
-            fix = f"{problem.fix} Make it on the page Suggesters, or with: manage.py suggester add {need.name}"
-            problems.append(Problem(WHERE, f"There is no suggester “{need.name}”.", fix))
+            problem = unknown(WHERE, name, names)
+            fix = f"{problem.fix} Make it on the page Suggesters, or with: manage.py suggester add {name}"
+            problems.append(Problem(WHERE, f"There is no suggester “{name}”.", fix))
+            continue
+        suggester = suggesters[name]
+        if not suggester.active:
+            what = f"Suggester {name} is not active: writers would only get texts from its pool."
+            problems.append(Problem(WHERE, what, f"Activate it: manage.py suggester change {name} --activate"))
+        if suggester.model.retired:
+            what = f"The model {suggester.model.name} of suggester {name} is retired."
+            problems.append(Problem(WHERE, what, "Use it again."))
+        try:
+            strange = [placeholder for placeholder in fields_of(suggester.template) if placeholder not in need.fields]
+        except TemplateError as error:
+            problems.append(Problem(WHERE, f"The template of suggester {name} cannot be used: {error}"))
+            continue
+        if strange:
+            what = f"The template of suggester {name} uses {{{'}, {'.join(strange)}}}, which this study does not have."
+            problems.append(Problem(WHERE, what, f"Use {{{'}, {'.join(need.fields)}}}."))
     return [*problems, *_pool_problems(study, suggesters)]
-
-
-def _problems(need: SuggesterNeed, suggester: Suggester) -> Iterator[Problem]:
-    name = suggester.name
-    if not suggester.active:
-        fix = f"Activate it: manage.py suggester change {name} --activate"
-        yield Problem(WHERE, f"Suggester {name} is not active: writers would only get texts from its pool.", fix)
-    if suggester.model.retired:
-        yield Problem(WHERE, f"The model {suggester.model.name} of suggester {name} is retired.", "Use it again.")
-    try:
-        strange = [placeholder for placeholder in fields_of(suggester.template) if placeholder not in need.fields]
-    except TemplateError as error:
-        yield Problem(WHERE, f"The template of suggester {name} cannot be used: {error}")
-        return
-    if strange:
-        what = f"The template of suggester {name} uses {{{'}, {'.join(strange)}}}, which this study does not have."
-        yield Problem(WHERE, what, f"Use {{{'}, {'.join(need.fields)}}}.")
 
 
 def _pool_problems(study: Study, present: Collection[str]) -> list[Problem]:
@@ -89,27 +87,25 @@ def _pool_problems(study: Study, present: Collection[str]) -> list[Problem]:
             for _ in range(need.per_round)
         ]
         for shortage in pool_shortages(places):
-            problem = _too_few(shortage)
-            problems.setdefault(problem.what, problem)
+            name, texts = shortage.suggester, counted(shortage.texts, "text")
+            rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
+            what = (
+                f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late "
+                f"({rounds})."
+            )
+            if shortage.shared:
+                are = "is" if shortage.shared == 1 else "are"
+                what += (
+                    f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, "
+                    "and a story never shows a text twice."
+                )
+            fix = (
+                f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
+                f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, "
+                "as in examples/cyoa_pool.run.yaml."
+            )
+            problems.setdefault(what, Problem(WHERE, what, fix))
     return list(problems.values())
-
-
-def _too_few(shortage: Shortage) -> Problem:
-    name, texts = shortage.suggester, counted(shortage.texts, "text")
-    rounds = f"round{'s' if len(shortage.rounds) > 1 else ''} {', '.join(map(str, shortage.rounds))}"
-    what = f"The pool of suggester {name} lacks {texts} for a story in which all suggestions come too late ({rounds})."
-    if shortage.shared:
-        are = "is" if shortage.shared == 1 else "are"
-        what += (
-            f" {shortage.shared:,} of its texts {are} also in the pool of {' and '.join(shortage.others)}, and a story "
-            "never shows a text twice."
-        )
-    fix = (
-        f"Add {'other texts' if shortage.shared else 'texts'} on the page Suggesters, or with: manage.py "
-        f"suggester pool-fill {name} --run RUN or --csv FILE. A run needs samples of its model and decoder, as in "
-        "examples/cyoa_pool.run.yaml."
-    )
-    return Problem(WHERE, what, fix)
 
 
 def hold_for(study: Study, arms: Sequence[Arm]) -> None:

@@ -140,20 +140,19 @@ def _context(question: Question, values: Mapping[str, str], error: str, lead: st
         ]
         page["ranks"] = [str(rank) for rank in range(1, len(question.options) + 1)]
     elif isinstance(question, TextQuestion):
-        page["limits"] = _limits(question)
+        # For the script to check and count, by attribute name.
+        limits = {
+            "min-words": question.min_words,
+            "max-words": question.max_words or 0,
+            "min-chars": question.min_chars,
+            "max-chars": 0 if question.max_chars == MAX_CHARS else question.max_chars,
+        }
+        page["limits"] = {name: limit for name, limit in limits.items() if limit}
     if question.shown_if is not None:
         page["shown_values"] = "|".join(
             f"{value:g}" if isinstance(value, int | float) else value for value in question.shown_if.values
         )
     return page
-
-
-def _limits(question: TextQuestion) -> dict[str, int]:
-    """Limits for the script to check and count, by attribute name."""
-    limits = {"min-words": question.min_words, "max-words": question.max_words or 0, "min-chars": question.min_chars}
-    if question.max_chars != MAX_CHARS:
-        limits["max-chars"] = question.max_chars
-    return {name: limit for name, limit in limits.items() if limit}
 
 
 def _rendered(name: str, page: dict[str, Any]) -> SafeString:

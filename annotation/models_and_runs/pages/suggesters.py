@@ -209,9 +209,14 @@ def fill_pool(request: SignedIn, name: str) -> HttpResponse:
             filled = _fill(suggester, form)
         except Refused as refused:
             for problem in refused.problems:
-                form.add_error(None, f"{_place(problem.where)}{problem.what} {problem.fix}".strip())
+                # The line of an uploaded file, without the server's temporary folder.
+                line = problem.where.partition("pool.csv, ")[2].capitalize()
+                form.add_error(None, f"{line}{': ' if line else ''}{problem.what} {problem.fix}".strip())
         else:
-            _say_filled(request, filled)
+            text = f"{counted(filled.added, 'text')} added, {filled.duplicates:,} already in the pool."
+            (messages.success if filled.added else messages.warning)(request, text)
+            for why, count in filled.unusable.most_common(5):
+                messages.warning(request, f"{counted(count, 'text')} not used: {why}.")
             return redirect("console_suggester", name)
     return _page(request, suggester, pool=form, status=422)
 
@@ -226,19 +231,6 @@ def _fill(suggester: Suggester, form: PoolForm) -> Filled:
         with path.open("wb") as out:
             out.writelines(file.chunks())
         return fill_from_csv(suggester=suggester, path=path)
-
-
-def _place(where: str) -> str:
-    """The line of an uploaded file, without the server's temporary folder."""
-    _, _, line = where.partition("pool.csv, ")
-    return f"{line.capitalize()}: " if line else ""
-
-
-def _say_filled(request: SignedIn, filled: Filled) -> None:
-    text = f"{counted(filled.added, 'text')} added, {filled.duplicates:,} already in the pool."
-    (messages.success if filled.added else messages.warning)(request, text)
-    for why, count in filled.unusable.most_common(5):
-        messages.warning(request, f"{counted(count, 'text')} not used: {why}.")
 
 
 # --- shared ---

@@ -30,13 +30,24 @@ def delete_data(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse
     """GET: what would be removed. POST, with the box ticked: removes it."""
     participants = Participant.objects.select_related("study", "worker", "arm")
     participant = get_object_or_404(participants, study=study, pseudonym=pseudonym)
-    others = participations(participant, _owned(request))[1:]
-    unconfirmed = False
-    if request.method == "POST":
-        unconfirmed = request.POST.get("sure") != "yes"
+    if request.user.is_superuser:
+        owned = list(studies_of(request.user).values_list("pk", flat=True))
+    else:
+        owned = list(Membership.objects.filter(user=request.user, role=Role.OWNER).values_list("study", flat=True))
+    others = participations(participant, owned)[1:]
+    unconfirmed = request.method == "POST" and request.POST.get("sure") != "yes"
+    if request.method == "POST" and not unconfirmed:
         chosen = [participant, *(others if request.POST.get("everywhere") == "yes" else [])]
-        if not unconfirmed:
-            return _redact(request, study, chosen)
+        try:
+            done = redact(participants=chosen, actor=request.user.get_username())
+        except Refused as refused:
+            say_refused(request, refused)
+            return redirect("console_delete_data", study.slug, pseudonym)
+        messages.success(request, f"The data of {pseudonym} are deleted in {counted(len(done.studies), 'study')}.")
+        for warning in warnings(done):
+            messages.warning(request, warning)
+        participant.refresh_from_db()
+        return redirect("console_worker", study.slug, participant.pseudonym)
     context = {
         "worker": participant,
         "preview": preview(participant),
@@ -45,28 +56,6 @@ def delete_data(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse
     }
     status = 422 if unconfirmed else 200
     return study_page(request, study, "people/delete_worker_data.html", context, section="submissions", status=status)
-
-
-def _owned(request: SignedIn) -> list[int]:
-    """The studies that the user owns; an administrator owns all."""
-    if request.user.is_superuser:
-        return list(studies_of(request.user).values_list("pk", flat=True))
-    owned = Membership.objects.filter(user=request.user, role=Role.OWNER)
-    return list(owned.values_list("study", flat=True))
-
-
-def _redact(request: SignedIn, study: Study, chosen: list[Participant]) -> HttpResponse:
-    pseudonym = chosen[0].pseudonym
-    try:
-        done = redact(participants=chosen, actor=request.user.get_username())
-    except Refused as refused:
-        say_refused(request, refused)
-        return redirect("console_delete_data", study.slug, pseudonym)
-    messages.success(request, f"The data of {pseudonym} are deleted in {counted(len(done.studies), 'study')}.")
-    for warning in warnings(done):
-        messages.warning(request, warning)
-    chosen[0].refresh_from_db()
-    return redirect("console_worker", study.slug, chosen[0].pseudonym)
 
 
 def warnings(done: Redacted) -> list[str]:

@@ -63,12 +63,23 @@ def call(client: Any, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     except ClientError as error:
         if not _speaks_the_api(error.response):
             raise _unreachable(f"HTTP status {_status(error.response)}", endpoint) from error
-        raise _trouble_of(error) from error
+        details = error.response.get("Error", {})
+        name, message = str(details.get("Code", "")), str(details.get("Message", "")) or str(error)
+        in_message = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
+        full_code = str(error.response.get("TurkErrorCode") or (in_message[-1] if in_message else name))
+        code = "AlreadyProcessed" if _TOKEN_WORDS.search(message) else full_code.rpartition(".")[2]
+        again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
+        fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
+        raise PlatformTrouble(
+            f"The platform answered: {message[:500]}", fix, again=again, code=code, local=code in OF_ONE_HIT
+        ) from error
     except BotoCoreError as error:
         raise _unreachable(str(error), endpoint) from error
     except (AttributeError, TypeError) as error:  # boto3, when an answer in JSON is not an object
         raise _unreachable("The answer has a different structure.", endpoint) from error
-    if not (_speaks_the_api(answer) and _has_its_members(client, operation, answer)):
+    shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
+    members = set(shape.members) if shape is not None else set()
+    if not _speaks_the_api(answer) or (members and not members & answer.keys()):
         raise _unreachable("The answer is not one of this API.", endpoint)
     return answer
 
@@ -80,13 +91,6 @@ def _status(answer: dict[str, Any]) -> int:
 def _speaks_the_api(answer: dict[str, Any]) -> bool:
     headers = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {})
     return str(headers.get("content-type", "")).startswith(("application/x-amz-json", "application/json"))
-
-
-def _has_its_members(client: Any, operation: str, answer: dict[str, Any]) -> bool:
-    """Whether the answer contains any of the members that the operation returns. True if it returns none."""
-    shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[operation]).output_shape
-    members = set(shape.members) if shape is not None else set()
-    return not members or bool(members & answer.keys())
 
 
 @lru_cache(maxsize=8)
@@ -126,19 +130,6 @@ _FIXES = {
 _TOKEN_WORDS = re.compile(r"idempotency token .* has already been processed", re.DOTALL)
 #: Parts of the codes with which a request is refused because its token was used before.
 TOKEN_USED = ("AlreadyExists", "AlreadyProcessed")
-
-
-def _trouble_of(error: Any) -> PlatformTrouble:
-    details = error.response.get("Error", {})
-    name, message = str(details.get("Code", "")), str(details.get("Message", "")) or str(error)
-    in_message = re.findall(r"AWS(?:\.[A-Za-z]+)+", message)
-    full_code = str(error.response.get("TurkErrorCode") or (in_message[-1] if in_message else name))
-    code = "AlreadyProcessed" if _TOKEN_WORDS.search(message) else full_code.rpartition(".")[2]
-    again = _status(error.response) >= 500 or "Throttl" in name or name == "RequestThrottled"
-    fix = next((fix for part, fix in _FIXES.items() if part in message or part in name), "")
-    return PlatformTrouble(
-        f"The platform answered: {message[:500]}", fix, again=again, code=code, local=code in OF_ONE_HIT
-    )
 
 
 def _unreachable(why: str, endpoint: str) -> PlatformTrouble:

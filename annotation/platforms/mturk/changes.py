@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import escape
 
 from django.conf import settings
@@ -22,6 +22,9 @@ from annotation.platforms.costs import CENT, MOST_AT_LOW_FEE
 from annotation.platforms.mturk import queue
 from annotation.platforms.mturk.api import TOKEN_USED
 from annotation.tokens import posting_token
+
+if TYPE_CHECKING:
+    from annotation.platforms.mturk.platform import Mturk
 
 #: The most assignments that a HIT can have.
 MOST_ASSIGNMENTS = 1_000_000_000
@@ -84,7 +87,13 @@ class MturkChanges(Changes):
 
     def compensate(self, owed: Compensation) -> Sequence[Call]:
         key = f"compensation/{owed.pk}"
-        name = f"{owed.study.slug[:60]} compensation {_mark(owed)}"
+        # Makes names unique on the platform, even if two servers use one account.
+        mark = posting_token(owed.pk).partition(".")[2][:12]
+        name = f"{owed.study.slug[:60]} compensation {mark}"
+        message = (
+            f"{owed.reason}\n\nA HIT that only you can accept pays you ${owed.amount}: “Payment for your work: "
+            f"{owed.study.title}”. Accept it and submit it within {COMPENSATION_DAYS} days."
+        )
         return [
             Call(
                 key=f"{key}/qualification",
@@ -112,11 +121,21 @@ class MturkChanges(Changes):
             Call(
                 key=f"{key}/hit",
                 operation="create_hit_with_hit_type",
-                params=lambda done: _paying_hit(owed, done[2]["HITTypeId"]),
+                params=lambda done: {
+                    "HITTypeId": done[2]["HITTypeId"],
+                    "MaxAssignments": 1,
+                    "LifetimeInSeconds": COMPENSATION_DAYS * DAY,
+                    "Question": paying_question(owed.reason),
+                    "RequesterAnnotation": f"hitserver:compensation:{owed.pk}:{mark}",
+                },
                 search=self._find_hit,
                 search_on=TOKEN_USED,
             ),
-            _call(f"{key}/message", "notify_workers", lambda done: _compensation_message(owed)),
+            _call(
+                f"{key}/message",
+                "notify_workers",
+                {"Subject": "Payment for your work", "MessageText": message[:4096], "WorkerIds": [owed.worker_id]},
+            ),
         ]
 
     def paying_id(self, results: Sequence[Json]) -> str:
@@ -124,42 +143,21 @@ class MturkChanges(Changes):
 
     def _find_type(self, call: PlatformCall) -> Json | None:
         name = call.params["Name"]
-        types = self._pages(
-            "list_qualification_types",
-            "QualificationTypes",
-            Query=name,
-            MustBeRequestable=False,
-            MustBeOwnedByCaller=True,
-        )
-        same_name = (row["QualificationTypeId"] for row in types if row["Name"] == name)
-        type_id = next(same_name, None)
-        return {"QualificationTypeId": type_id} if type_id is not None else None
+        query: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+        types = cast("Mturk", self.platform).pages("list_qualification_types", "QualificationTypes", **query)
+        ids = ({"QualificationTypeId": row["QualificationTypeId"]} for row in types if row["Name"] == name)
+        return next(ids, None)
 
     def _find_hit(self, call: PlatformCall) -> Json | None:
         annotation = call.params["RequesterAnnotation"]
-        hits = self._pages("list_hits", "HITs")
+        hits = cast("Mturk", self.platform).pages("list_hits", "HITs")
         return next(({"HITId": hit["HITId"]} for hit in hits if hit.get("RequesterAnnotation") == annotation), None)
-
-    def _pages(self, operation: str, key: str, **params: Any) -> list[Json]:
-        rows: list[Json] = []
-        more: Json = {}
-        while True:
-            answer = self.platform.call(operation, MaxResults=100, **params, **more)
-            rows += answer.get(key, ())
-            if not answer.get("NextToken"):
-                return rows
-            more = {"NextToken": answer["NextToken"]}
 
 
 def _call(key: str, operation: str, params: Any, **more: Any) -> Call:
     """A call that needs no token, because repeating it does no harm."""
     make_params = params if callable(params) else lambda done: params
     return Call(key=key, operation=operation, params=make_params, with_token=False, **more)
-
-
-def _mark(owed: Compensation) -> str:
-    """A text that makes names unique on the platform, even if two servers use one account."""
-    return posting_token(owed.pk).partition(".")[2][:12]
 
 
 def _paying_type(owed: Compensation, qualification: str) -> Json:
@@ -181,16 +179,6 @@ def _paying_type(owed: Compensation, qualification: str) -> Json:
     }
 
 
-def _paying_hit(owed: Compensation, hit_type_id: str) -> Json:
-    return {
-        "HITTypeId": hit_type_id,
-        "MaxAssignments": 1,
-        "LifetimeInSeconds": COMPENSATION_DAYS * DAY,
-        "Question": paying_question(owed.reason),
-        "RequesterAnnotation": f"hitserver:compensation:{owed.pk}:{_mark(owed)}",
-    }
-
-
 def paying_question(reason: str) -> str:
     """A form with the reason and one box that may stay empty: MTurk accepts no form without a question."""
     return (
@@ -199,11 +187,3 @@ def paying_question(reason: str) -> str:
         "<IsRequired>false</IsRequired><QuestionContent><Text>Anything you want to tell us (optional)</Text>"
         "</QuestionContent><AnswerSpecification><FreeTextAnswer/></AnswerSpecification></Question></QuestionForm>"
     )
-
-
-def _compensation_message(owed: Compensation) -> Json:
-    text = (
-        f"{owed.reason}\n\nA HIT that only you can accept pays you ${owed.amount}: “Payment for your work: "
-        f"{owed.study.title}”. Accept it and submit it within {COMPENSATION_DAYS} days."
-    )
-    return {"Subject": "Payment for your work", "MessageText": text[:4096], "WorkerIds": [owed.worker_id]}

@@ -103,7 +103,8 @@ class MturkConfig:
     def qualifications(self) -> list[dict[str, Any]]:
         """Requirements. Workers who do not meet them still see the HIT in the list, but not its page."""
         requirements: list[dict[str, Any]] = []
-        if values := [_locale(locale.upper()) for locale in self.locales]:
+        locales = [locale.upper().partition("-") for locale in self.locales]
+        if values := [{"Country": country} | ({"Subdivision": area} if area else {}) for country, _, area in locales]:
             requirements.append({"QualificationTypeId": LOCALE_TYPE, "Comparator": "In", "LocaleValues": values})
         for type_id, least in (
             (NUMBER_APPROVED_TYPE, self.least_approved),
@@ -150,19 +151,12 @@ def study_requirements(study: Study, hit: Hit | None = None) -> list[dict[str, A
     if is_bounded(study, "mturk"):
         name = ids.get((study.pk, Purpose.LIMIT), NOT_MADE)
         requirements.append({"QualificationTypeId": name, "Comparator": "DoesNotExist"})
-    return [requirement | GUARDED for requirement in requirements] + ([_took_no_part_of(hit)] if hit else [])
-
-
-def _took_no_part_of(hit: Hit) -> dict[str, Any]:
-    """The requirement that workers have not taken any part of the hit. Who has does not even see the others."""
-    kind = QualificationType.objects.filter(platform="mturk", hit=hit).first()
-    name = kind.external_id if kind else NOT_MADE
-    return {"QualificationTypeId": name, "Comparator": "DoesNotExist", "ActionsGuarded": "DiscoverPreviewAndAccept"}
-
-
-def _locale(text: str) -> dict[str, str]:
-    country, _, region = text.partition("-")
-    return {"Country": country} | ({"Subdivision": region} if region else {})
+    requirements = [requirement | GUARDED for requirement in requirements]
+    if hit:  # who has taken a part does not even see the others
+        kind = QualificationType.objects.filter(platform="mturk", hit=hit).first()
+        no_part = {"QualificationTypeId": kind.external_id if kind else NOT_MADE, "Comparator": "DoesNotExist"}
+        requirements.append(no_part | {"ActionsGuarded": "DiscoverPreviewAndAccept"})
+    return requirements
 
 
 def external_question(url: str, frame_height: int) -> str:

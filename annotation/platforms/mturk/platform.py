@@ -336,22 +336,17 @@ class Mturk(Platform):
         }
 
     def qualification(self, *, key: str, name: str, description: str) -> Sequence[Call]:
-        params = {"Name": name, "Description": description, "QualificationTypeStatus": "Active"}
-        return [
-            _call(key, "create_qualification_type", params, self._made_before(name), ("AlreadyExists", "Duplicate"))
-        ]
-
-    def _made_before(self, name: str) -> Search:
-        """The account's own qualification with exactly this name, on any page of the list."""
+        """If it exists, the account's own one with exactly this name counts, on any page of the list."""
 
         def search(call: PlatformCall) -> Json | None:
-            params: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
-            for qualification_type in self.pages("list_qualification_types", "QualificationTypes", **params):
+            query: Json = {"Query": name, "MustBeRequestable": False, "MustBeOwnedByCaller": True}
+            for qualification_type in self.pages("list_qualification_types", "QualificationTypes", **query):
                 if qualification_type["Name"] == name:
                     return {"QualificationTypeId": qualification_type["QualificationTypeId"]}
             return None
 
-        return search
+        params = {"Name": name, "Description": description, "QualificationTypeStatus": "Active"}
+        return [_call(key, "create_qualification_type", params, search, ("AlreadyExists", "Duplicate"))]
 
     def qualification_id(self, results: Sequence[Json]) -> str:
         return str(results[-1]["QualificationTypeId"])

@@ -112,11 +112,26 @@ class Api:
             with self._opener.open(request, timeout=TIMEOUT) as response:
                 if response.status == HTTPStatus.NO_CONTENT:
                     return None, response.headers
-                return _parsed(response.read(MOST_BYTES), response.headers.get_content_type()), response.headers
+                answer = response.read(MOST_BYTES)
         except HTTPError as error:
             raise _refusal(error) from None
         except (OSError, HTTPException) as error:
-            raise _Refused(_unreachable(error, self._account.address)) from None
+            # If no connection was made, the request had no effect.
+            reason = getattr(error, "reason", error)
+            trouble = PlatformTrouble(
+                f"{self._account.address} did not answer: {str(reason)[:200]}.",
+                f"{_WRONG_ADDRESS} Then do the same again: it continues where it stopped.",
+                again=True,
+                may_be_done=not isinstance(reason, ConnectionRefusedError),
+            )
+            raise _Refused(trouble) from None
+        if "json" not in response.headers.get_content_type():
+            raise _Refused(PlatformTrouble("Prolific's address answered with a web page, not data.", _WRONG_ADDRESS))
+        try:
+            return json.loads(answer or b"null"), response.headers
+        except ValueError:
+            what = "Prolific's address sent something that is not JSON."
+            raise _Refused(PlatformTrouble(what, _WRONG_ADDRESS)) from None
 
 
 class _Refused(Exception):
@@ -166,23 +181,3 @@ def _error_text(data: bytes, content_type: str) -> str:
         error = " ".join(part if isinstance(part, str) else json.dumps(part) for part in parts if part) or error
     text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
     return " ".join(text.split())[:500]
-
-
-def _unreachable(error: Exception, address: str) -> PlatformTrouble:
-    """The error if there is no answer. If no connection was made, the request had no effect."""
-    reason = getattr(error, "reason", error)
-    return PlatformTrouble(
-        f"{address} did not answer: {str(reason)[:200]}.",
-        f"{_WRONG_ADDRESS} Then do the same again: it continues where it stopped.",
-        again=True,
-        may_be_done=not isinstance(reason, ConnectionRefusedError),
-    )
-
-
-def _parsed(data: bytes, content_type: str) -> Any:
-    if "json" not in content_type:
-        raise _Refused(PlatformTrouble("Prolific's address answered with a web page, not data.", _WRONG_ADDRESS))
-    try:
-        return json.loads(data or b"null")
-    except ValueError:
-        raise _Refused(PlatformTrouble("Prolific's address sent something that is not JSON.", _WRONG_ADDRESS)) from None

@@ -13,7 +13,7 @@ from decimal import Decimal
 from django.utils import timezone
 
 from annotation.models import PlatformCall
-from annotation.platforms.calls import Call, Json, PlatformTrouble, Search
+from annotation.platforms.calls import Call, Json, PlatformTrouble
 
 #: “Pay bonuses”: paid “in the following minutes”. Until then, nobody can see whether a lost request had an effect.
 BONUS_SHOWS_AFTER = timedelta(hours=1)
@@ -28,23 +28,17 @@ def bonus_calls(
 
     Bonuses with equal ``name`` are the same bonus. ``look`` gets a submission from Prolific.
     """
-    params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
-    set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
-    pay = Call(
-        key=f"{PAY}{name}",
-        operation="pay_bonus",
-        params=lambda done: {"id": done[0]["id"]},
-        search=_search_for_payment(submission_id, look),
-    )
-    return set_up, pay
-
-
-def _search_for_payment(submission_id: str, look: Callable[[str], Json]) -> Search:
-    """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble until that is known."""
 
     def search(call: PlatformCall) -> Json | None:
-        paid = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
-        if paid >= _expected_bonuses(submission_id, call):
+        """Whether a request to pay took effect although its answer was lost. Raises PlatformTrouble if unknown."""
+        shown = sum(Decimal(str(cents)) for cents in look(submission_id).get("bonus_payments") or ()) / 100
+        # What Prolific must show for this submission if the call took effect.
+        set_up_calls = PlatformCall.objects.filter(
+            operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
+        ).values_list("key", "params__csv_bonuses")
+        amounts = {key.replace(SET_UP, PAY, 1): Decimal(csv.rpartition(",")[2]) for key, csv in set_up_calls}
+        paid = PlatformCall.objects.filter(key__in=amounts, state=PlatformCall.State.DONE).values_list("key", flat=True)
+        if shown >= sum((amounts[key] for key in {*paid, call.key}), Decimal(0)):
             return {}
         if call.first_tried_at and timezone.now() - call.first_tried_at < BONUS_SHOWS_AFTER:
             raise PlatformTrouble(
@@ -55,14 +49,12 @@ def _search_for_payment(submission_id: str, look: Callable[[str], Json]) -> Sear
             )
         return None
 
-    return search
-
-
-def _expected_bonuses(submission_id: str, call: PlatformCall) -> Decimal:
-    """USD of bonuses that Prolific must show for this submission if ``call`` took effect."""
-    set_up = PlatformCall.objects.filter(
-        operation="set_up_bonus", params__csv_bonuses__startswith=f"{submission_id},"
-    ).values_list("key", "params__csv_bonuses")
-    amounts = {key.replace(SET_UP, PAY, 1): Decimal(csv.rpartition(",")[2]) for key, csv in set_up}
-    paid = PlatformCall.objects.filter(key__in=amounts, state=PlatformCall.State.DONE).values_list("key", flat=True)
-    return sum((amounts[key] for key in {*paid, call.key}), Decimal(0))
+    params = {"study_id": study_id, "csv_bonuses": f"{submission_id},{amount}"}
+    set_up = Call.fixed(f"{SET_UP}{name}", "set_up_bonus", params)
+    pay = Call(
+        key=f"{PAY}{name}",
+        operation="pay_bonus",
+        params=lambda done: {"id": done[0]["id"]},
+        search=search,
+    )
+    return set_up, pay

@@ -86,23 +86,21 @@ def completion_codes(
     by_outcome = {row["outcome"]: row for row in rows}
     by_outcome.setdefault(COMPLETED, {"outcome": COMPLETED, "action": REVIEW})
     pay = {"fixed_screen_out_reward": int((screen_out_reward or 0) * 100), "slots": slots or 0}
-    return [
-        {
-            "code": code_for(posting, outcome),
-            "code_type": "FIXED_SCREENOUT" if row["action"] == SCREEN_OUT else _TYPES.get(outcome, "OTHER"),
-            "actions": _actions(row, pay),
-        }
-        for outcome, row in sorted(by_outcome.items())
-    ]
-
-
-def _actions(row: Mapping[str, str], pay: Json) -> list[Json]:
-    main: dict[str, Json] = {
-        REVIEW: {"action": "MANUALLY_REVIEW"},
-        APPROVE: {"action": "AUTOMATICALLY_APPROVE"},
-        RETURN: {"action": "REQUEST_RETURN", "return_reason": row.get("reason", "")},
-        SCREEN_OUT: {"action": "FIXED_SCREEN_OUT_PAYMENT", **pay},
-    }
     groups = (("add_to", "ADD_TO_PARTICIPANT_GROUP"), ("remove_from", "REMOVE_FROM_PARTICIPANT_GROUP"))
-    moves = [{"action": action, "participant_group": row[name]} for name, action in groups if row.get(name)]
-    return [main[row["action"]], *moves]
+    codes: list[Json] = []
+    for outcome, row in sorted(by_outcome.items()):
+        main: dict[str, Json] = {
+            REVIEW: {"action": "MANUALLY_REVIEW"},
+            APPROVE: {"action": "AUTOMATICALLY_APPROVE"},
+            RETURN: {"action": "REQUEST_RETURN", "return_reason": row.get("reason", "")},
+            SCREEN_OUT: {"action": "FIXED_SCREEN_OUT_PAYMENT", **pay},
+        }
+        moves = [{"action": action, "participant_group": row[name]} for name, action in groups if row.get(name)]
+        codes.append(
+            {
+                "code": code_for(posting, outcome),
+                "code_type": "FIXED_SCREENOUT" if row["action"] == SCREEN_OUT else _TYPES.get(outcome, "OTHER"),
+                "actions": [main[row["action"]], *moves],
+            }
+        )
+    return codes

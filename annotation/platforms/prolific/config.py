@@ -158,7 +158,18 @@ class ProlificConfig:
 
     def chosen(self, barred: Sequence[str]) -> list[Json]:
         """The filters as the API takes them (“Filters overview”, “Study distribution (quotas) with filters”)."""
-        filters = [_filter(row) for row in self.filters]
+        filters: list[Json] = []
+        for row in self.filters:
+            if row["values"]:
+                values, weights = _parts(row["values"]), _parts(row["weights"])
+                choice: Json = {"selected_values": values}
+                if weights:
+                    weighted = zip(values, weights, strict=True)
+                    choice["weightings"] = {value: _number(weight) for value, weight in weighted}
+            else:
+                ends = {"lower": row["from"], "upper": row["to"]}
+                choice = {"selected_range": {end: _number(text) for end, text in ends.items() if text}}
+            filters.append({"filter_id": row["filter"], **choice})
         if barred:
             filters.append({"filter_id": "previous_studies_blocklist", "selected_values": list(barred)})
         return filters
@@ -172,20 +183,6 @@ def address_of(posting: Posting) -> str:
 def minutes_of(study: Study) -> int:
     """The estimated time in whole minutes, rounded up: participants see it, and their time limit depends on it."""
     return max(1, int((study.estimated_minutes or Decimal(1)).to_integral_value(ROUND_UP)))
-
-
-def _filter(row: dict[str, str]) -> Json:
-    if not row["values"]:
-        ends = {"lower": row["from"], "upper": row["to"]}
-        return {
-            "filter_id": row["filter"],
-            "selected_range": {end: _number(text) for end, text in ends.items() if text},
-        }
-    values = _parts(row["values"])
-    filter_params: Json = {"filter_id": row["filter"], "selected_values": values}
-    if weights := _parts(row["weights"]):
-        filter_params["weightings"] = {value: _number(weight) for value, weight in zip(values, weights, strict=True)}
-    return filter_params
 
 
 def _parts(text: str) -> list[str]:

@@ -127,7 +127,9 @@ class Prolific(Connection):
 
         If the study changed here after a draft was made, the draft is updated first (“Update a study”: “any field”).
         """
-        params = ProlificConfig(**settings).study(posting.study, posting, _barred(posting.study))
+        excluded = Posting.objects.filter(study__in=posting.study.exclude_studies.all(), platform=self.name)
+        barred = excluded.exclude(external_id="").order_by("pk").values_list("external_id", flat=True)
+        params = ProlificConfig(**settings).study(posting.study, posting, list(barred))
         create = Call(
             key=f"prolific-study/{posting.pk}",
             operation="create_study",
@@ -140,10 +142,11 @@ class Prolific(Connection):
             params=lambda done: self._to_publish(done[0]),
             search=self._state_search("UNPUBLISHED", met=False),
         )
-        last_params = _last_sent(posting)
-        if last_params is None or last_params == params:
-            return create, publish
         key = f"prolific-draft/{posting.pk}/"
+        keys = Q(key=create.key) | Q(key__startswith=key)
+        last = PlatformCall.objects.filter(keys, state=PlatformCall.State.DONE).order_by("-pk").first()
+        if last is None or {name: value for name, value in last.params.items() if name != "id"} == params:
+            return create, publish
         times = PlatformCall.objects.filter(key__startswith=key, state=PlatformCall.State.DONE).count()
         content = salted_hmac("prolific-draft", json.dumps(params, sort_keys=True)).hexdigest()[:16]
         update = Call(
@@ -167,20 +170,17 @@ class Prolific(Connection):
 
     def _to_publish(self, draft: Json) -> Json:
         """The parameters to publish a draft. Refuses another currency, because the amounts here are US dollars."""
-        currency = draft.get("presentment_currency_code") or draft.get("currency_code") or self._currency(draft)
-        if currency != "USD":
+        currency = draft.get("presentment_currency_code") or draft.get("currency_code")
+        if not currency and not self.is_offline:  # a dry run assumes US dollars
+            workspace_funds = self.funds_of(str(draft.get("project") or ""))
+            currency = workspace_funds.get("currency_code") or "an unknown currency"
+        if (currency or "USD") != "USD":
             raise PlatformTrouble(
                 f"Prolific would pay this study in {currency}, and rewards here are in USD, so it was not published.",
                 "Use a token of a workspace that pays in USD.",
                 may_be_done=False,
             )
         return {"id": draft["id"], "action": "PUBLISH"}
-
-    def _currency(self, draft: Json) -> str:
-        """The workspace's currency, for a draft that does not name its own. A dry run assumes US dollars."""
-        if self.is_offline:
-            return "USD"
-        return str(self.funds_of(str(draft.get("project") or "")).get("currency_code") or "an unknown currency")
 
     def _find_study(self, call: PlatformCall) -> Json | None:
         """The draft that an earlier try created, found by its internal name."""
@@ -377,22 +377,9 @@ class Prolific(Connection):
         )
 
 
-def _barred(study: Study) -> list[str]:
-    """The Prolific studies of all studies whose participants may not take part in this one."""
-    postings = Posting.objects.filter(study__in=study.exclude_studies.all(), platform=Prolific.name)
-    return list(postings.exclude(external_id="").order_by("pk").values_list("external_id", flat=True))
-
-
 def _finish(posting: Posting, outcome: str) -> Finish:
     code = code_for(posting, outcome)
     return Finish(code, link=f"{django_settings.PROLIFIC_SITE.rstrip('/')}/submissions/complete?cc={code}")
-
-
-def _last_sent(posting: Posting) -> Json | None:
-    """What Prolific has of the posting's draft: the parameters of the last call that made or changed it."""
-    keys = Q(key=f"prolific-study/{posting.pk}") | Q(key__startswith=f"prolific-draft/{posting.pk}/")
-    done = PlatformCall.objects.filter(keys, state=PlatformCall.State.DONE).order_by("-pk").first()
-    return {name: value for name, value in done.params.items() if name != "id"} if done else None
 
 
 def _numbered(verb: str, outside: OutsideAssignment) -> str:

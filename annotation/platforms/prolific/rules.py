@@ -30,11 +30,7 @@ def study_problems(study: Study, config: ProlificConfig, rewards: Sequence[Decim
     if study.estimated_minutes is None:
         what = "Prolific shows participants how long the study takes, and it has no estimate."
         return [*problems, Problem("estimated_minutes", what, "Set the estimated minutes per hit.")]
-    return problems + _time_problems(study, minutes_of(study), rewards)
-
-
-def _time_problems(study: Study, minutes: int, rewards: Sequence[Decimal]) -> list[Problem]:
-    problems = []
+    minutes = minutes_of(study)
     if study.time_limit_minutes < (least := least_time_limit(minutes)):
         what = (
             f"For {counted(minutes, 'minute')} of work, Prolific asks for at least {counted(least, 'minute')} of time."

@@ -35,20 +35,15 @@ def source_of(item: Item, user: User) -> Source | None:
         seen = runs_of(user).filter(name=name).exists()
         url = reverse("console_run", args=[name]) if seen else ""
         return Source("Generation run", name, url, _numbered("sample", source["samples"]))
-    if "study" in source:
-        by_bot = "by a simulated worker" if source.get("simulated") else ""
-        return _from_outputs(source["study"], source["outputs"], by_bot, user)
-    return None
-
-
-def _from_outputs(slug: str, outputs: list[int], detail: str, user: User) -> Source:
-    """The source for texts from another study. Users who cannot see that study get only its name."""
+    if "study" not in source:
+        return None
+    slug, by_bot = source["study"], "by a simulated worker" if source.get("simulated") else ""
     if not studies_of(user).filter(slug=slug).exists():
-        return Source("Study", slug, detail=detail)
-    sources = Output.objects.filter(pk__in=outputs, study__slug=slug).order_by("pk")
-    by = dict(sources.values_list("submission_id", "submission__participant__pseudonym"))
+        return Source("Study", slug, detail=by_bot)
+    outputs = Output.objects.filter(pk__in=source["outputs"], study__slug=slug).order_by("pk")
+    by = dict(outputs.values_list("submission_id", "submission__participant__pseudonym"))
     links = [(name, reverse("console_submission", args=[slug, pk])) for pk, name in by.items()]
-    return Source("Study", slug, reverse("console_study", args=[slug]), detail, links)
+    return Source("Study", slug, reverse("console_study", args=[slug]), by_bot, links)
 
 
 def _numbered(what: str, numbers: list[int]) -> str:

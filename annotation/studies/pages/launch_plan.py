@@ -168,7 +168,9 @@ def plan_of(study: Study) -> Plan:
             problems += refused.problems
     marker = max((item.pk for item in items), default=None)
     time = time_per_hit(study)
-    costs = _costs(study, arms, planned, time, {item.external_id for item in items if item.role != Item.Role.MAIN})
+    check_names = {item.external_id for item in items if item.role != Item.Role.MAIN}
+    every_arm: list[Arm | None] = [*arms] or [None]
+    costs = [_cost(study, arm, planned, time, check_names) for arm in every_arm]
     return Plan(
         n_items=len(items),
         arms=costs,
@@ -182,32 +184,15 @@ def plan_of(study: Study) -> Plan:
     )
 
 
-def _costs(
-    study: Study,
-    arms: Sequence[Arm],
-    planned: Sequence[PlannedHit],
-    time: TimePerHit | None,
-    checks: Collection[str],
-) -> list[ArmCost]:
-    by_name: dict[str, Arm | None] = {arm.name: arm for arm in arms}
-    return [
-        _cost(study, name, arm, [hit for hit in planned if hit.arm == name], time, checks)
-        for name, arm in (by_name or {"": None}).items()
-    ]
-
-
 def _cost(
-    study: Study,
-    name: str,
-    arm: Arm | None,
-    hits: Sequence[PlannedHit],
-    time: TimePerHit | None,
-    checks: Collection[str],
+    study: Study, arm: Arm | None, planned: Sequence[PlannedHit], time: TimePerHit | None, checks: Collection[str]
 ) -> ArmCost:
     """The cost of one arm. No worker rates the same item twice, or does more hits than the study allows. ``checks``:
     names of gold and attention items, which may come again."""
     from analysis.planning.staffing import staffing  # loads pandas, which workers' requests never need
 
+    name = arm.name if arm else ""
+    hits = [hit for hit in planned if hit.arm == name]
     rewards = [launching.reward_of(study, arm, hit) for hit in hits]
     submissions = sum(hit.wanted for hit in hits)
     cost = sum((reward * hit.wanted for reward, hit in zip(rewards, hits, strict=True)), Decimal(0))
@@ -225,8 +210,17 @@ def _cost(
     return ArmCost(name, len(hits), submissions, shown, total, staff, n_wanted, limited, per_hour)
 
 
+#: Where a problem can be fixed, by the first part of what it is about; all others in the settings.
+_FIX_PAGES = {"items": "console_upload", "task_type": "console_type", "arms": "console_arms"}
+#: Fewer people than this seldom yield enough who pass: of 550 people, 136 passed in Zhang et al. 2020.
+FEW_FOR_AN_EXAM = 50
+
+
 def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) -> list[Check]:
-    checks = [Check("bad", f"{problem.what} {problem.fix}".strip(), _place(problem.where)) for problem in problems]
+    checks = []
+    for problem in problems:
+        fix_page = _FIX_PAGES.get(problem.where.partition(".")[0], "console_settings")
+        checks.append(Check("bad", f"{problem.what} {problem.fix}".strip(), fix_page))
     if items:
         checks.append(Check("good", f"{counted(len(items), 'item')} imported"))
         task = get_type(study.task_type)
@@ -237,7 +231,14 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         what = f"{counted(simulated, 'item')} {were} written by simulated workers."
         checks.append(Check("warn", what, "console_upload"))
     if for_members(study.task_type):
-        return [*checks, *_member_checks(study)]
+        # Consent, contact and links do not matter to members, but there must be enough of them.
+        members = study.memberships.count()
+        if members >= study.ratings_per_item:
+            text = f"{counted(members, 'member')} can do the work, in the console under Coding"
+            return [*checks, Check("good", text)]
+        who = f"{counted(study.ratings_per_item, 'member')} are needed"
+        text = f"Only {counted(members, 'member')} can do the work; {who}."
+        return [*checks, Check("warn", text, "console_members")]
     checks.append(
         Check("good", "Workers read a consent text first")
         if study.consent.strip()
@@ -254,31 +255,26 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
     checks += [Check("warn", text, "console_settings", About.LINK) for text in identity_warnings(study)]
-    if items and all(item.role == Item.Role.EXAM for item in items):
-        checks.append(_places_check(study.ratings_per_item))
-    return [*checks, *_exam_checks(study)]
+    return [*checks, *_exam_checks(study, items)]
 
 
-def _places_check(ratings: int) -> Check:
-    """How many people can take an exam: a number of ratings that suits other studies is too low for one."""
-    who = counted(ratings, "person", "people")
-    if ratings >= FEW_FOR_AN_EXAM:
-        return Check("good", f"{who} can take this exam", "console_settings")
-    text = (
-        f"Only {who} can take this exam, because each of its items gets {counted(ratings, 'rating')}. Set “Ratings "
-        "wanted per item” to the number of people who may take it."
-    )
-    return Check("warn", text, "console_settings")
+def _exam_checks(study: Study, items: Sequence[Item]) -> list[Check]:
+    """Whether enough people can take the study if it is an exam, and can be recognised as those who passed one.
 
-
-#: Fewer people than this seldom yield enough who pass: of 550 people, 136 passed in Zhang et al. 2020.
-FEW_FOR_AN_EXAM = 50
-
-
-def _exam_checks(study: Study) -> list[Check]:
-    """Whether people can be recognised as those who passed the exam. Platforms and personal links identify people."""
-    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
+    Platforms and personal links identify people.
+    """
     checks = []
+    if items and all(item.role == Item.Role.EXAM for item in items):
+        who = counted(study.ratings_per_item, "person", "people")
+        level, text = "good", f"{who} can take this exam"
+        if study.ratings_per_item < FEW_FOR_AN_EXAM:
+            level, ratings = "warn", counted(study.ratings_per_item, "rating")
+            text = (
+                f"Only {who} can take this exam, because each of its items gets {ratings}. Set “Ratings wanted per "
+                "item” to the number of people who may take it."
+            )
+        checks.append(Check(level, text, "console_settings"))
+    nobody = "so nobody can be recognised as having passed it. Recognise people by their browser or by an id."
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
     if exam is not None and _tells_nobody_apart(exam) and not is_posted(exam):
         checks.append(Check("warn", f"The exam {exam.slug} cannot tell people apart, {nobody}", "console_settings"))
@@ -289,15 +285,6 @@ def _exam_checks(study: Study) -> list[Check]:
         text = f"This study is the exam of another one and cannot tell people apart, {nobody}"
         checks.append(Check("warn", text, "console_settings", About.LINK))
     return checks
-
-
-def _member_checks(study: Study) -> list[Check]:
-    """Members do the work: consent, contact and links do not matter, but there must be enough of them."""
-    members = study.memberships.count()
-    if members >= study.ratings_per_item:
-        return [Check("good", f"{counted(members, 'member')} can do the work, in the console under Coding")]
-    who = f"{counted(study.ratings_per_item, 'member')} are needed"
-    return [Check("warn", f"Only {counted(members, 'member')} can do the work; {who}.", "console_members")]
 
 
 def _tells_nobody_apart(study: Study) -> bool:
@@ -325,10 +312,3 @@ def _pay_checks(arms: Sequence[ArmCost], time: TimePerHit | None) -> list[Check]
         lowest = min(arm.per_hour for arm in arms if arm.per_hour is not None)
         checks.append(Check("good", f"Workers earn about {money(lowest)} an hour"))
     return checks
-
-
-def _place(where: str) -> str:
-    """The page where a problem can be fixed."""
-    head = where.partition(".")[0]
-    places = {"items": "console_upload", "task_type": "console_type", "arms": "console_arms"}
-    return places.get(head, "console_settings")

@@ -76,7 +76,10 @@ class _Drawing:
         self.y += 12
         writes_only = all(question.kind == "text" for question in page.questions)
         if facts.context.strip():
-            self._context()
+            self._add("bar", EDGE, 3, 13)
+            self._add("line", EDGE + 9, INNER - 25, 4)
+            self._add("line", EDGE + 9, INNER - 70, 4, dy=8)
+            self.y += 20
         if (facts.texts and not writes_only) or not facts.context.strip():
             self._texts([list(group) for group in facts.texts if group] or [[""]])
         for question in page.questions[: MOST_ROWS + 1]:
@@ -87,12 +90,6 @@ class _Drawing:
     def _add(self, kind: str, x: float, width: float, height: float, *, dy: float = 0, r: float = 1.5) -> None:
         if self.y + dy + height <= BUTTON_Y - 2:
             self.shapes.append(Shape(kind, round(x, 1), round(self.y + dy, 1), round(width, 1), height, r))
-
-    def _context(self) -> None:
-        self._add("bar", EDGE, 3, 13)
-        self._add("line", EDGE + 9, INNER - 25, 4)
-        self._add("line", EDGE + 9, INNER - 70, 4, dy=8)
-        self.y += 20
 
     def _texts(self, groups: Sequence[Sequence[str]]) -> None:
         """One column for each group: one text as a block of lines, several as small cards."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from annotation.instrument import item_data, shown_items
 from annotation.models import Arm, Hit, Item, Study
 from annotation.studies import launching
+from annotation.task_types.base import PlannedHit
 from annotation.task_types.items import ItemData
 from common.problems import Refused
 
@@ -34,35 +36,24 @@ def hit_with(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit |
 
     For an item that no hit contains, and where nothing can be planned yet, it has consecutive items.
     """
-    return (
-        _planned(study, arm, item) if study.status == Study.Status.DRAFT else _launched(study, arm, item)
-    ) or _example(study, item)
-
-
-def _launched(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit | None:
-    hits = Hit.objects.filter(study=study, arm=arm).order_by("position")
-    hit = (hits.filter(places__item=item) if item else hits).first()
-    if hit is None:
-        return None
-    return PreviewedHit(shown_items(hit.pk), hits.filter(position__lte=hit.position).count(), hits.count())
-
-
-def _planned(study: Study, arm: Arm | None, item: Item | None) -> PreviewedHit | None:
-    items = list(Item.objects.filter(study=study).order_by("position")[: MOST_PLANNED + 1])
-    if not items or len(items) > MOST_PLANNED:
-        return None
-    named = {item.external_id: item_data(item) for item in items}
-    arms = list(study.arms.order_by("position"))
-    try:
-        planned = launching.plan(study, arms, list(named.values()), seed=study.seed)
-    except Refused:
-        return None
-    hits = [hit.items for hit in planned if hit.arm == (arm.name if arm else "")]
-    index = next((number for number, names in enumerate(hits) if item is None or item.external_id in names), None)
-    return None if index is None else PreviewedHit([named[name] for name in hits[index]], index + 1, len(hits))
-
-
-def _example(study: Study, item: Item | None) -> PreviewedHit | None:
+    if study.status == Study.Status.DRAFT:
+        items = list(Item.objects.filter(study=study).order_by("position")[: MOST_PLANNED + 1])
+        named = {item.external_id: item_data(item) for item in items}
+        planned: list[PlannedHit] = []
+        if 0 < len(items) <= MOST_PLANNED:
+            with suppress(Refused):
+                planned = launching.plan(
+                    study, list(study.arms.order_by("position")), list(named.values()), seed=study.seed
+                )
+        bundles = [hit.items for hit in planned if hit.arm == (arm.name if arm else "")]
+        for number, names in enumerate(bundles, start=1):
+            if item is None or item.external_id in names:
+                return PreviewedHit([named[name] for name in names], number, len(bundles))
+    else:
+        hits = Hit.objects.filter(study=study, arm=arm).order_by("position")
+        hit = (hits.filter(places__item=item) if item else hits).first()
+        if hit is not None:
+            return PreviewedHit(shown_items(hit.pk), hits.filter(position__lte=hit.position).count(), hits.count())
     following = Item.objects.filter(study=study, position__gte=item.position if item else 0).order_by("position")
-    items = [item_data(item) for item in following[: study.items_per_hit]]
-    return PreviewedHit(items) if items else None
+    example = [item_data(item) for item in following[: study.items_per_hit]]
+    return PreviewedHit(example) if example else None

@@ -36,8 +36,11 @@ def open_trial(
 
 def trial_page(request: SignedIn, study: Study, arm: Arm | None, hit: PreviewedHit, address: str) -> HttpResponse:
     """What follows the page that was sent: the next one, or the same one with its errors."""
-    state = _read(request.POST.get("form", ""), _about(study, arm, hit))
-    if state is None:  # the start page's button, or a study that has changed since
+    try:
+        state: dict[str, Any] = signing.loads(request.POST.get("form", ""), salt=SALT)
+    except signing.BadSignature:  # the start page's button
+        return SeeOther(f"{address}step=1")
+    if state["about"] != _about(study, arm, hit):
         return SeeOther(f"{address}step=1")
     pulls = [PullData(step, number, typed) for step, number, typed in state["pulls"]]
     instrument = Instrument.of(study, arm)
@@ -104,12 +107,3 @@ def _about(study: Study, arm: Arm | None, hit: PreviewedHit) -> str:
     """A text that changes with everything that the answers depend on."""
     parts = [fingerprint(study), arm.name if arm else "", *(item.external_id for item in hit.items)]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-
-
-def _read(signed: str, subject: str) -> dict[str, Any] | None:
-    """The answers so far; None if there are none that fit the study as it is now."""
-    try:
-        state: dict[str, Any] = signing.loads(signed, salt=SALT)
-    except signing.BadSignature:
-        return None
-    return state if state["about"] == subject else None

@@ -20,7 +20,6 @@ from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import SpecChanges, StudySpec
 from annotation.studies.suggesters import active_suggesters
 from annotation.task_types.base import TaskType, Text
-from annotation.task_types.items import Json
 from annotation.task_types.settings import SuggestersField
 from common.problems import Problem, Refused
 
@@ -67,10 +66,23 @@ class SettingsPage:
         self.type_form = type_form(task, data, study.config if study else None)
         self.text_errors: dict[str, str] = {}
         if self.frozen:
-            self._disable(
-                service.FROZEN_WHEN_CLOSED if self.study.status == Status.CLOSED else service.FROZEN_WHEN_LIVE
-            )
-        self.texts = self._texts()
+            is_closed = self.study.status == Status.CLOSED
+            for name, reason in (service.FROZEN_WHEN_CLOSED if is_closed else service.FROZEN_WHEN_LIVE).items():
+                if name in self.study_form.fields:
+                    self.study_form.fields[name].disabled = True
+                    self.study_form.fields[name].help_text = reason
+            for field in self.type_form.fields.values():
+                field.disabled = True
+        # The texts for the settings in the form; in a study with arms, those of every arm.
+        config = self.study.config if self.study.pk else default_config(task)
+        if data is not None and not self.frozen and self.type_form.is_valid():
+            config = self.type_form.cleaned_data
+        arms = self.study.arms.order_by("position") if self.study.pk else []
+        text_by_name: dict[str, Text] = {}
+        for arm_config in [config, *(config | arm.config for arm in arms)]:
+            for text in task.texts(arm_config):
+                text_by_name.setdefault(text.name, text)
+        self.texts = list(text_by_name.values())
 
     @property
     def frozen(self) -> bool:
@@ -97,15 +109,12 @@ class SettingsPage:
             fields = [form[name] for name in names]
             # A field without choices has nothing to choose; a short name is always the study's own.
             shown = [field for field in fields if getattr(field.field, "choices", True)]
-            changed = [field for field in shown if field.name != "slug" and self._is_changed(field)]
-            folds.append(Fold(title, shown, bool(changed or any(field.errors for field in fields))))
+            is_open = any(field.errors for field in fields)
+            for field in shown:
+                default = Study._meta.get_field(field.name).get_default()  # type: ignore[union-attr]  # of the form
+                is_open |= field.name != "slug" and str(field.value() or "") != str(default or "")
+            folds.append(Fold(title, shown, is_open))
         return folds
-
-    def _is_changed(self, field: forms.BoundField) -> bool:
-        if field.name == "exclude_studies":
-            return bool(field.value())
-        default = Study._meta.get_field(field.name).get_default()  # type: ignore[union-attr]  # a field of the form
-        return str(field.value() or "") != str(default or "")
 
     def problems(self) -> list[tuple[str, str, str]]:
         """Id, label and error of every field with an error, in page order."""
@@ -157,7 +166,9 @@ class SettingsPage:
             with transaction.atomic():
                 now = Study.objects.select_for_update(no_key=True).get(pk=self.study.pk)
                 if self.data.get("version") != fingerprint(now):
-                    self._show_stale(now)
+                    self.stale = True
+                    self.version = fingerprint(now)
+                    self.study_form.add_error(None, f"{THEIRS} {self._differences(now)}")
                     return False
                 changes: SpecChanges = {"values": self._values()}
                 if not self.frozen:
@@ -175,31 +186,8 @@ class SettingsPage:
     def _values(self) -> dict[str, Any]:
         return {name: value for name, value in self.study_form.cleaned_data.items() if name != "exclude_studies"}
 
-    def _texts(self) -> list[Text]:
-        """The texts for the settings in the form; in a study with arms, those of every arm."""
-        config = self._config_now()
-        arms = self.study.arms.order_by("position") if self.study.pk else []
-        text_by_name: dict[str, Text] = {}
-        for arm_config in [config, *(config | arm.config for arm in arms)]:
-            for text in self.task.texts(arm_config):
-                text_by_name.setdefault(text.name, text)
-        return list(text_by_name.values())
-
-    def _config_now(self) -> Json:
-        if self.data is not None and not self.frozen and self.type_form.is_valid():
-            return self.type_form.cleaned_data
-        return self.study.config if self.study.pk else default_config(self.task)
-
     def _typed_texts(self) -> dict[str, str]:
         return typed_texts(self.data or {}, [text.name for text in self.texts])
-
-    def _disable(self, frozen: Mapping[str, str]) -> None:
-        for name, reason in frozen.items():
-            if name in self.study_form.fields:
-                self.study_form.fields[name].disabled = True
-                self.study_form.fields[name].help_text = reason
-        for field in self.type_form.fields.values():
-            field.disabled = True
 
     def _show(self, problems: Iterable[Problem]) -> None:
         for problem in problems:
@@ -211,11 +199,6 @@ class SettingsPage:
             form: forms.BaseForm = self.type_form if part == "config" else self.study_form
             field = name or part
             form.add_error(field if field in form.fields else None, text)
-
-    def _show_stale(self, now: Study) -> None:
-        self.stale = True
-        self.version = fingerprint(now)
-        self.study_form.add_error(None, f"{THEIRS} {self._differences(now)}")
 
     def _differences(self, now: Study) -> str:
         typed, config = self._values(), self.type_form.cleaned_data

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Item, Study
+from annotation.rich_text import as_html
 from annotation.shell.page import SignedIn, for_members, member, say_refused, signed_in, study_page
 from annotation.studies import launching
 from annotation.studies.pages.launch_plan import plan_of
@@ -19,6 +20,7 @@ from annotation.studies.pages.settings import SettingsPage
 from annotation.studies.pages.stepper import stepper
 from annotation.studies.storing import change_study
 from annotation.task_types.base import TaskType
+from annotation.task_types.questions import MAX_CHARS, clean_text
 from annotation.task_types.registry import UnknownTaskType, get_type, grouped_types
 from common.problems import Refused
 
@@ -60,6 +62,13 @@ def wording(request: SignedIn, task_type: str) -> HttpResponse:
     if page.type_form.errors:
         return HttpResponse(status=204)
     return render(request, "studies/_wording.html", {"page": page})
+
+
+@require_POST
+@signed_in
+def formatted(request: SignedIn) -> HttpResponse:
+    """How a long text will look to workers, before it is saved: as HTML, for use inside a page of the console."""
+    return HttpResponse(as_html(clean_text(request.POST.get("text", ""))[:MAX_CHARS], 3))
 
 
 def _type_or_404(name: str) -> TaskType:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
 from django.forms import Form
@@ -32,14 +29,33 @@ SHOWN_ITEMS = 8
 MOST_CHOICES = 200
 
 
-@dataclass
 class _Forms:
     """The sources that the study's type supports. ``study`` and ``run`` are None if it cannot use them."""
 
-    file: UploadForm
-    study: OutputsForm | None
-    run: RunChoiceForm | None
-    options: ConfigForm | None
+    def __init__(self, request: SignedIn, study: Study, way: str) -> None:
+        task = get_type(study.task_type)
+        is_post = request.method == "POST"
+        data = {way: request.POST} if is_post else {}
+        files = {way: request.FILES} if is_post else {}
+        feeding = [
+            source
+            for source in studies_of(request.user).exclude(pk=study.pk).order_by("-pk")[:MOST_CHOICES]
+            if set(outputs.output_kinds(source)) & set(task.takes_outputs)
+        ]
+        done = runs_of(request.user).filter(state=GenerationRun.State.DONE)
+        runs = list(done.order_by("-pk")[:MOST_CHOICES])
+        self.file = UploadForm(data.get("file"), files.get("file"))
+        self.study: OutputsForm | None = None
+        if task.takes_outputs:
+            kinds = task.takes_outputs
+            self.study = OutputsForm(data.get("study"), sources=feeding, kinds=kinds, prefix="study")
+        self.run: RunChoiceForm | None = None
+        self.options: ConfigForm | None = None
+        if task.sample_form is not None:
+            self.run = RunChoiceForm(
+                data.get("run"), files.get("run"), runs=runs, adds_file=task.adds_file, prefix="run"
+            )
+            self.options = task.sample_form(data.get("run"), prefix="options")
 
     def used(self, way: str) -> list[Form]:
         ways: dict[str, list[Form | None]] = {
@@ -50,35 +66,6 @@ class _Forms:
         return [form for form in ways.get(way, []) if form is not None]
 
 
-def _forms(request: SignedIn, study: Study, way: str) -> _Forms:
-    task = get_type(study.task_type)
-
-    def data(mine: str) -> Any:
-        return request.POST if request.method == "POST" and way == mine else None
-
-    feeding = [
-        source
-        for source in studies_of(request.user).exclude(pk=study.pk).order_by("-pk")[:MOST_CHOICES]
-        if set(outputs.output_kinds(source)) & set(task.takes_outputs)
-    ]
-    runs = list(runs_of(request.user).filter(state=GenerationRun.State.DONE).order_by("-pk")[:MOST_CHOICES])
-    file = UploadForm(request.POST, request.FILES) if data("file") is not None else UploadForm()
-    takes_runs = task.sample_form is not None
-    return _Forms(
-        file,
-        OutputsForm(data("study"), sources=feeding, kinds=task.takes_outputs, prefix="study")
-        if task.takes_outputs
-        else None,
-        _run_form(request, data("run"), runs, task.adds_file) if takes_runs else None,
-        task.sample_form(data("run"), prefix="options") if task.sample_form is not None else None,
-    )
-
-
-def _run_form(request: SignedIn, data: Any, runs: list[GenerationRun], adds_file: str) -> RunChoiceForm:
-    files = None if data is None else request.FILES
-    return RunChoiceForm(data, files, runs=runs, adds_file=adds_file, prefix="run")
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="editor")
 def upload(request: SignedIn, study: Study) -> HttpResponse:
@@ -86,7 +73,7 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
         messages.info(request, "You cannot change the items of a study after its launch: its ratings belong to them.")
         return redirect("console_items", study.slug)
     way = request.POST.get("way", "file")
-    forms = _forms(request, study, way)
+    forms = _Forms(request, study, way)
     refused_table: TableProblems | None = None
     used = forms.used(way)
     if request.method == "POST" and used and all(form.is_valid() for form in used):
@@ -101,12 +88,26 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
             return redirect("console_upload", study.slug)
         else:
             return redirect("console_upload", study.slug)
-    context = _context(study, forms, refused_table)
+    task = get_type(study.task_type)
+    items = Item.objects.filter(study=study)
+    rows = [(item, task.export_columns(item.payload)) for item in items.order_by("position")[:SHOWN_ITEMS]]
     status = 422 if refused_table or any(form.errors for form in used) else 200
     uploaded = forms.run if way == "run" and forms.run else forms.file
     file = uploaded.cleaned_data.get("file") if refused_table else None
-    name = file.name[:100] if file else ""
-    context |= {"way": way, "file_name": name}
+    context = {
+        "forms": forms,
+        "refused": refused_table,
+        "columns": task.columns(study.config),
+        "limit_mb": settings.MAX_UPLOAD_BYTES // 1024**2,
+        "limit_bytes": settings.MAX_UPLOAD_BYTES,
+        "n_items": items.count(),
+        "feed": ItemFeed.objects.select_related("source").filter(study=study).first(),
+        "rows": rows,
+        "header": list(dict.fromkeys(name for _, cells in rows for name in cells)),
+        "steps": stepper(study, "items"),
+        "way": way,
+        "file_name": file.name[:100] if file else "",
+    }
     return study_page(request, study, "studies/upload.html", context, section="items", status=status)
 
 
@@ -132,24 +133,6 @@ def _import(request: SignedIn, study: Study, forms: _Forms, way: str) -> str:
     file = forms.file.cleaned_data["file"]
     count = importing_items.import_items(study=study, table=read_table(file.file, name=file.name), actor=actor)
     return f"{counted(count, 'item')} imported from {file.name[:100]}."
-
-
-def _context(study: Study, forms: _Forms, refused: TableProblems | None) -> dict[str, object]:
-    task = get_type(study.task_type)
-    first = list(Item.objects.filter(study=study).order_by("position")[:SHOWN_ITEMS])
-    rows = [(item, task.export_columns(item.payload)) for item in first]
-    return {
-        "forms": forms,
-        "refused": refused,
-        "columns": task.columns(study.config),
-        "limit_mb": settings.MAX_UPLOAD_BYTES // 1024**2,
-        "limit_bytes": settings.MAX_UPLOAD_BYTES,
-        "n_items": Item.objects.filter(study=study).count(),
-        "feed": ItemFeed.objects.select_related("source").filter(study=study).first(),
-        "rows": rows,
-        "header": list(dict.fromkeys(name for _, cells in rows for name in cells)),
-        "steps": stepper(study, "items"),
-    }
 
 
 @require_POST
