@@ -10,7 +10,7 @@ from marketplace.models import LedgerEntry
 from marketplace.money import cents
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.forms import LedgerFilter
-from marketplace.sites.operate.page import SignedIn, csv_response, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, csv_response, for_operators, page_of, query_without_page, show
 from marketplace.templatetags.operate import whose
 
 LEDGER_COLUMNS = (
@@ -47,7 +47,7 @@ def ledger(request: SignedIn) -> HttpResponse:
         "whole_sum": queries.sum_of(queries.totals_by_kind()),
         "filter": form,
         "filtered": filtered,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "ledger",
     }
     return show(request, "ledger.html", context, status=422 if form.errors else 200)

@@ -20,7 +20,7 @@ from marketplace.services.hits import due_changes
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import ApprovalForm, BonusForm, OverrideForm, ReviewForm, StatementForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_requesters, page_of, query_without_page, show
 
 State = Assignment.State
 PAID_FOR = (State.SUBMITTED, State.APPROVED, State.REJECTED)
@@ -41,7 +41,7 @@ def my_assignments(request: SignedIn, requester: Requester) -> HttpResponse:
         "state": state,
         "may_approve": n_submitted > 0 and state in ("", State.SUBMITTED),
         "n_submitted": n_submitted,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "assignments",
     }
     return show(request, "my_assignments.html", context, role="requester")

@@ -22,7 +22,7 @@ from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import UntilForm
 from marketplace.sites.operate.my_account import endpoint_of
 from marketplace.sites.operate.my_hit_form import HitForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_requesters, page_of, query_without_page, show
 
 
 @for_requesters
@@ -43,7 +43,7 @@ def hits(request: SignedIn, requester: Requester) -> HttpResponse:
         "counts": counts,
         "state": state,
         "search": search,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "requester": requester,
         "any": any(counts.values()),
         "endpoint": endpoint_of(request),

@@ -16,7 +16,7 @@ from marketplace.models import Worker
 from marketplace.services.accounts import worker_accounts
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import InvitationForm, WorkerFilter, WorkerForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_operators, page_of, query_without_page, show
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +28,12 @@ def workers(request: SignedIn) -> HttpResponse:
     selected = queries.workers(
         search=chosen.get("q", ""), country=chosen.get("country", ""), active=chosen.get("active", "")
     )
-    context = {"page": page_of(selected, request), "filter": form, "filters": filters_of(request), "section": "workers"}
+    context = {
+        "page": page_of(selected, request),
+        "filter": form,
+        "filters": query_without_page(request),
+        "section": "workers",
+    }
     return show(request, "workers.html", context)
 
 

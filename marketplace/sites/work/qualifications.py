@@ -16,7 +16,16 @@ from marketplace.questions import BadXml, Given, parse_question
 from marketplace.services.qualifications import qualification_requests as services
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import form_page, frames
-from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, search_of, show
+from marketplace.sites.work.page import (
+    PER_PAGE,
+    SignedIn,
+    for_workers,
+    page_of,
+    query_without_page,
+    say_refused,
+    search_of,
+    show,
+)
 
 State = QualificationRequest.State
 SHOWN_REQUESTS = 30
@@ -31,7 +40,7 @@ def qualifications(request: SignedIn, worker: Worker) -> HttpResponse:
     context = {
         "mine": mine.select_related("type__requester").order_by("type__name"),
         "asked": requests.order_by("-started_at", "-pk")[:SHOWN_REQUESTS],
-        "page": page_of(_on_offer(search).exclude(pk__in=mine.values("type")), request),
+        "page": page_of(_on_offer(search).exclude(pk__in=mine.values("type")), request, PER_PAGE),
         "search": search,
         "query": query_without_page(request),
     }

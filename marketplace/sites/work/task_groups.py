@@ -19,6 +19,7 @@ from marketplace.services.qualifications.requirements import Standing
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import queries
 from marketplace.sites.work.page import (
+    PER_PAGE,
     SignedIn,
     accepts_next,
     for_workers,
@@ -43,7 +44,7 @@ def groups(request: SignedIn, worker: Worker) -> HttpResponse:
     groups_found = offers.groups_for(worker=worker, search=search, sort=sort, least_reward=least, standing=standing)
     if only_qualified:
         groups_found = [group for group in groups_found if group.qualified]
-    page, open_tasks = page_of(groups_found, request), assignments.running(worker)
+    page, open_tasks = page_of(groups_found, request, PER_PAGE), assignments.running(worker)
     rates = queries.approval_rates(group.requester.pk for group in page)
     mine = {task.hit.hit_type_id: task for task in open_tasks}
     context = {
