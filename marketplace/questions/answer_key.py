@@ -56,20 +56,12 @@ def _mapped(total: int, mapping: ET.Element) -> int:
         except InvalidOperation:
             raise BadXml("SummedScoreMultiplier must be a number.") from None
     if kind is not None and name_of(kind) == "RangeMapping":
-        return _in_range(total, kind)
+        ranges = [child for child in kind if name_of(child) == "SummedScoreRange"]
+        names = ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue")
+        bounds = [tuple(_integer(score_range, name) for name in names) for score_range in ranges]
+        outside = _integer(kind, "OutOfRangeQualificationValue")
+        return next((value for low, high, value in bounds if low <= total <= high), outside)
     raise BadXml("A QualificationValueMapping holds a PercentageMapping, a ScaleMapping or a RangeMapping.")
-
-
-def _in_range(total: int, mapping: ET.Element) -> int:
-    ranges = [child for child in mapping if name_of(child) == "SummedScoreRange"]
-    bounds = [
-        tuple(
-            _integer(score_range, name) for name in ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue")
-        )
-        for score_range in ranges
-    ]
-    outside = _integer(mapping, "OutOfRangeQualificationValue")
-    return next((value for low, high, value in bounds if low <= total <= high), outside)
 
 
 def _rounded(value: Decimal) -> int:

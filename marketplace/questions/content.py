@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -43,27 +42,28 @@ class Block:
 
 def read_content(parent: ET.Element) -> tuple[Block, ...]:
     """The content of an Overview or a QuestionContent. Raises BadXml."""
-    return tuple(_blocks(parent))
-
-
-def _blocks(parent: ET.Element) -> Iterator[Block]:
+    blocks = []
     for child in parent:
         kind = name_of(child)
         if kind in ("Title", "Text"):
-            yield Block(kind.lower(), plain_text(child).strip())
+            blocks.append(Block(kind.lower(), plain_text(child).strip()))
         elif kind == "List":
             allow_only(child, repeated=("ListItem",))
-            yield Block("list", items=tuple(plain_text(item).strip() for item in child))
+            blocks.append(Block("list", items=tuple(plain_text(item).strip() for item in child)))
         elif kind == "FormattedContent":
-            yield read_formatted(child)
+            blocks.append(read_formatted(child))
         elif kind == "Binary":
-            yield read_binary(child)
+            blocks.append(read_binary(child))
         elif kind == "EmbeddedBinary":
-            yield _embedded(child)
+            blocks.append(_embedded(child))
         elif kind == "Application":
-            yield _application(child)
+            inside = [name_of(part) for part in child]
+            if inside not in (["JavaApplet"], ["Flash"]):
+                raise BadXml("An <Application> holds one <JavaApplet> or <Flash>.")
+            blocks.append(Block("application", "a Java applet" if inside == ["JavaApplet"] else "a Flash film"))
         else:
             raise BadXml(f"<{name_of(parent)}> has no element <{kind}>.")
+    return tuple(blocks)
 
 
 def read_formatted(element: ET.Element) -> Block:
@@ -112,10 +112,3 @@ def _alternative(element: ET.Element) -> str:
 def _pixels(text: str) -> int | None:
     """A size in pixels that our page can use; None for percentages and the like, which the page decides."""
     return min(whole_number(text, least=1, most=10**9) or 0, LARGEST) or None
-
-
-def _application(element: ET.Element) -> Block:
-    inside = [name_of(child) for child in element]
-    if inside not in (["JavaApplet"], ["Flash"]):
-        raise BadXml("An <Application> holds one <JavaApplet> or <Flash>.")
-    return Block("application", "a Java applet" if inside == ["JavaApplet"] else "a Flash film")

@@ -54,7 +54,8 @@ def take_token(requester_id: int) -> None:
 
 
 def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
-    address = _redis_address()
+    cache: dict[str, Any] = settings.CACHES["default"]
+    address = str(cache["LOCATION"]) if cache["BACKEND"].endswith("RedisCache") else ""
     if not address:
         return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
     if not outage.skips():
@@ -66,11 +67,6 @@ def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
             outage.end(logger)
             return was_taken
     return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
-
-
-def _redis_address() -> str:
-    cache: dict[str, Any] = settings.CACHES["default"]
-    return str(cache["LOCATION"]) if cache["BACKEND"].endswith("RedisCache") else ""
 
 
 @lru_cache(maxsize=4)
