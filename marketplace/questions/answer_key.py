@@ -24,26 +24,8 @@ def score(answer_key: str, answers: Mapping[str, Sequence[str]]) -> int:
         raise BadXml("An AnswerKey needs at least one Question.")
     total = sum(_points(question, answers) for question in questions)
     mapping = next((child for child in root if name_of(child) == "QualificationValueMapping"), None)
-    return total if mapping is None else _mapped(total, mapping)
-
-
-def _points(question: ET.Element, answers: Mapping[str, Sequence[str]]) -> int:
-    identifier = _text(question, "QuestionIdentifier")
-    if not identifier:
-        raise BadXml("Every Question of an AnswerKey needs a QuestionIdentifier.")
-    chosen = set(answers.get(identifier, ()))
-    earned: int | None = None
-    for option in (child for child in question if name_of(child) == "AnswerOption"):
-        right_choice = {child.text or "" for child in option if name_of(child) == "SelectionIdentifier"}
-        points = _integer(option, "AnswerScore")
-        if right_choice == chosen and chosen and earned is None:
-            earned = points
-    if earned is not None:
-        return earned
-    return _integer(question, "DefaultScore", default=0)
-
-
-def _mapped(total: int, mapping: ET.Element) -> int:
+    if mapping is None:
+        return total
     kind = next(iter(mapping), None)
     if kind is not None and name_of(kind) == "PercentageMapping":
         most = _integer(kind, "MaximumSummedScore")
@@ -62,6 +44,22 @@ def _mapped(total: int, mapping: ET.Element) -> int:
         outside = _integer(kind, "OutOfRangeQualificationValue")
         return next((value for low, high, value in bounds if low <= total <= high), outside)
     raise BadXml("A QualificationValueMapping holds a PercentageMapping, a ScaleMapping or a RangeMapping.")
+
+
+def _points(question: ET.Element, answers: Mapping[str, Sequence[str]]) -> int:
+    identifier = _text(question, "QuestionIdentifier")
+    if not identifier:
+        raise BadXml("Every Question of an AnswerKey needs a QuestionIdentifier.")
+    chosen = set(answers.get(identifier, ()))
+    earned: int | None = None
+    for option in (child for child in question if name_of(child) == "AnswerOption"):
+        right_choice = {child.text or "" for child in option if name_of(child) == "SelectionIdentifier"}
+        points = _integer(option, "AnswerScore")
+        if right_choice == chosen and chosen and earned is None:
+            earned = points
+    if earned is not None:
+        return earned
+    return _integer(question, "DefaultScore", default=0)
 
 
 def _rounded(value: Decimal) -> int:

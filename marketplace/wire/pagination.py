@@ -47,7 +47,9 @@ def page(
         except ValueError:
             hint = "Pass the token of the page before, with the same filters."
             raise bad_parameter("NextToken", next_token, hint) from None
-        last_values = [datetime.fromisoformat(v["t"]) if isinstance(v, dict) else v for v in json.loads(text)]
+        last_values = [
+            datetime.fromisoformat(value["t"]) if isinstance(value, dict) else value for value in json.loads(text)
+        ]
         ordered = ordered.filter(_after(order, last_values))
     rows = list(ordered[: max_results or DEFAULT_RESULTS])
     if not rows:

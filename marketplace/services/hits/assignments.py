@@ -114,10 +114,6 @@ def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
         raise Refusal(" ".join(reasons), code="QualificationNotMet")
     if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
         raise Refusal(f"You have {MOST_RUNNING} tasks in progress. Submit or return one first.", code="TooManyAccepted")
-    return _take_place(worker, hit, now)
-
-
-def _take_place(worker: Worker, hit: Hit, now: datetime) -> Assignment:
     cost = price(hit)
     assignment = Assignment.objects.create(
         assignment_id=new_id(),
@@ -183,7 +179,13 @@ def submit(
     _need_running(accepted)
     form = form_of(accepted.hit)  # before the lock, because this can be slow
     if form is not None:
-        _check_form(form, answers)
+        # Our own page checks answers, too, but they can also come from elsewhere.
+        unknown = set(answers) - {question.identifier for question in form.questions}
+        if unknown:
+            raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
+        problems = check_answers(form, answers)
+        if problems:
+            raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
     xml = answers_xml(answers, form)
     if len(xml) > MOST_ANSWER_CHARACTERS:
         raise Refusal(TOO_LONG, code="ParameterTooLong")
@@ -200,16 +202,6 @@ def submit(
         bring_up_to_date(hit=hit, now=now)
         assignment.refresh_from_db()
     return assignment
-
-
-def _check_form(form: Form, answers: Answers) -> None:
-    """Check answers to a form again. Our own page checks them, but answers can also come from elsewhere."""
-    unknown = set(answers) - {question.identifier for question in form.questions}
-    if unknown:
-        raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
-    problems = check_answers(form, answers)
-    if problems:
-        raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
 
 
 def _store(hit: Hit, assignment: Assignment, xml: str, now: datetime) -> None:

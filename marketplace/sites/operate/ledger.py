@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 
-from marketplace.models import LedgerEntry
 from marketplace.money import cents
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.forms import LedgerFilter
@@ -57,13 +56,11 @@ def ledger(request: SignedIn) -> HttpResponse:
 def ledger_csv(request: SignedIn) -> HttpResponseBase:
     _, chosen = _ledger_filter(request)
     rows = queries.entries(**chosen).order_by("pk")
-    return csv_response("ledger.csv", LEDGER_COLUMNS, map(_ledger_row, rows.iterator(chunk_size=2000)))
-
-
-def _ledger_row(entry: LedgerEntry) -> tuple[object, ...]:
-    account = entry.account
-    subject = entry.about or entry.transaction.about
-    return (
-        *(entry.pk, entry.transaction_id, entry.created_at, account.kind, whose(account), entry.kind),
-        *(cents(entry.amount), "USD", subject, cents(entry.balance_after)),
+    lines = (
+        (
+            *(entry.pk, entry.transaction_id, entry.created_at, entry.account.kind, whose(entry.account), entry.kind),
+            *(cents(entry.amount), "USD", entry.about or entry.transaction.about, cents(entry.balance_after)),
+        )
+        for entry in rows.iterator(chunk_size=2000)
     )
+    return csv_response("ledger.csv", LEDGER_COLUMNS, lines)

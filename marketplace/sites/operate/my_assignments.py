@@ -55,7 +55,9 @@ def my_assignments(request: SignedIn, requester: Requester) -> HttpResponse:
 def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
     """Approve the selected assignments, or all that are submitted (for one HIT, if it is named). It asks first."""
     due_changes.bring_up_to_date(requester=requester, now=clock.now())
-    form, back = ApprovalForm(request.POST), _way_back(request)
+    form, back = ApprovalForm(request.POST), request.POST.get("back", "")
+    if not (url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.startswith("/")):
+        back = reverse("operate_my_assignments")
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(back)
@@ -111,12 +113,6 @@ def _ask_to_approve(request: SignedIn, requester: Requester, chosen: list[str], 
 
 def _assignments(n: int) -> str:
     return f"{n:,} assignment{'s' if n != 1 else ''}"
-
-
-def _way_back(request: SignedIn) -> str:
-    back = request.POST.get("back", "")
-    safe = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    return back if safe and back.startswith("/") else reverse("operate_my_assignments")
 
 
 # --- One ----------------------------------------------------------------------------------------------------
