@@ -45,8 +45,16 @@ def _create(call: Call, hit_type: Any) -> Output:
         raise InvalidParameter("HITLayoutId", "HITLayoutParameters need it.")
     elif "Question" not in parameters:
         raise InvalidParameter("Question", "A HIT needs a Question or a HITLayoutId.")
+    values: dict[str, str] = {}
+    for number, parameter in enumerate(parameters.get("HITLayoutParameters", ()), start=1):
+        name = parameter.get("Name")
+        if not name or "Value" not in parameter:
+            raise InvalidParameter("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
+        if name in values:
+            raise InvalidParameter("HITLayoutParameters", f"There are two values for {name[:100]}.")
+        values[name] = parameter["Value"]
     work = posting.Work(
-        question=parameters["Question"] if layout is None else layouts.filled(layout, _layout_values(call)),
+        question=parameters["Question"] if layout is None else layouts.filled(layout, values),
         layout=layout,
         lifetime=parameters["LifetimeInSeconds"],
         max_assignments=parameters.get("MaxAssignments", 1),
@@ -70,18 +78,6 @@ def _properties(call: Call) -> posting.Properties:
         auto_approval_delay=parameters.get("AutoApprovalDelayInSeconds", posting.DEFAULT_AUTO_APPROVAL),
         requirements=parameters.get("QualificationRequirements", ()),
     )
-
-
-def _layout_values(call: Call) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for number, parameter in enumerate(call.parameters.get("HITLayoutParameters", ()), start=1):
-        name = parameter.get("Name")
-        if not name or "Value" not in parameter:
-            raise InvalidParameter("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
-        if name in values:
-            raise InvalidParameter("HITLayoutParameters", f"There are two values for {name[:100]}.")
-        values[name] = parameter["Value"]
-    return values
 
 
 @handles("GetHIT")

@@ -55,7 +55,19 @@ def read_content(parent: ET.Element) -> tuple[Block, ...]:
         elif kind == "Binary":
             blocks.append(read_binary(child))
         elif kind == "EmbeddedBinary":
-            blocks.append(_embedded(child))
+            # Like a Binary, but with a size and of any type. Anything but a picture, sound or film becomes a link.
+            names = ("EmbeddedMimeType", "DataURL", "AltText", "Width", "Height")
+            allow_only(child, *names, repeated=("ApplicationParameter",))
+            media = _type(child, "EmbeddedMimeType")
+            blocks.append(
+                Block(
+                    media if media in MEDIA else "file",
+                    _alternative(child),
+                    url=web_address(required_text(child, "DataURL")),
+                    width=_pixels(text_of(child, "Width")),
+                    height=_pixels(text_of(child, "Height")),
+                )
+            )
         elif kind == "Application":
             inside = [name_of(part) for part in child]
             if inside not in (["JavaApplet"], ["Flash"]):
@@ -80,19 +92,6 @@ def read_binary(element: ET.Element) -> Block:
     if kind not in MEDIA:
         raise BadXml(f"The Type of a <Binary> is image, audio or video, not “{kind[:40]}”.")
     return Block(kind, _alternative(element), url=web_address(required_text(element, "DataURL")))
-
-
-def _embedded(element: ET.Element) -> Block:
-    """Like a Binary, but with a size and of any type. Anything but a picture, sound or film becomes a link."""
-    allow_only(element, "EmbeddedMimeType", "DataURL", "AltText", "Width", "Height", repeated=("ApplicationParameter",))
-    kind = _type(element, "EmbeddedMimeType")
-    return Block(
-        kind if kind in MEDIA else "file",
-        _alternative(element),
-        url=web_address(required_text(element, "DataURL")),
-        width=_pixels(text_of(element, "Width")),
-        height=_pixels(text_of(element, "Height")),
-    )
 
 
 def _type(element: ET.Element, name: str) -> str:

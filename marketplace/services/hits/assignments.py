@@ -259,24 +259,22 @@ def approve(
         if assignment.state != State.SUBMITTED and not (override and rejected):
             allowed = "Submitted, Rejected" if override else "Submitted"
             raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, allowed=allowed)
-        if rejected and not by_operator:
-            _check_override(hit, assignment, now)
+        withdraws = rejected and not by_operator
+        if withdraws and hit.state == Hit.State.DISPOSED:
+            allowed = "Assignable, Unassignable, Reviewable, Reviewing"
+            raise WrongState("HIT", hit.hit_id, state=hit.state, allowed=allowed)
+        days = timedelta(days=OVERRIDE_DAYS)
+        if withdraws and (assignment.submitted_at is None or assignment.submitted_at < now - days):
+            raise Refusal(
+                f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago. Its "
+                "rejection can no longer be withdrawn.",
+                code="InvalidAssignmentState",
+            )
         if feedback:
             assignment.requester_feedback = feedback
         pay_and_approve(hit, assignment, approved_at=now, held=not rejected)
         update_hit(hit, now=now, may_refuse=False)
     return assignment
-
-
-def _check_override(hit: Hit, assignment: Assignment, now: datetime) -> None:
-    if hit.state == Hit.State.DISPOSED:
-        raise WrongState("HIT", hit.hit_id, state=hit.state, allowed="Assignable, Unassignable, Reviewable, Reviewing")
-    if assignment.submitted_at is None or assignment.submitted_at < now - timedelta(days=OVERRIDE_DAYS):
-        raise Refusal(
-            f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago. Its rejection "
-            "can no longer be withdrawn.",
-            code="InvalidAssignmentState",
-        )
 
 
 def _check_feedback(feedback: str) -> None:

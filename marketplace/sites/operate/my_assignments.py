@@ -66,7 +66,25 @@ def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
         messages.error(request, "Select at least one submitted assignment.")
         return redirect(back)
     if not confirmed(request):
-        return _ask_to_approve(request, requester, chosen, back)
+        undecided = Assignment.objects.filter(assignment_id__in=chosen, hit__requester=requester, state=State.SUBMITTED)
+        columns = ("assignment_id", "worker__worker_id", "reward")
+        rows = list(undecided.order_by("submitted_at", "pk").values_list(*columns))
+        total = undecided.aggregate(total=Sum("reward"))["total"] or Decimal(0)
+        lines = [f"{number}  {worker_id}  {usd(reward)}" for number, worker_id, reward in rows[:MOST_NAMED]]
+        if len(rows) > MOST_NAMED:
+            lines.append(f"and {len(rows) - MOST_NAMED} more")
+        return ask(
+            request,
+            heading=f"Approve {_assignments(len(rows))} and pay {usd(total)}?",
+            text="The money is already held for them. An approval cannot be undone.",
+            lines=lines,
+            button="Approve",
+            back=back,
+            section="assignments",
+            role="requester",
+            danger=False,
+            hidden_fields=[("assignment", assignment_id) for assignment_id, _, _ in rows],
+        )
     actor, feedback = request.user.get_username(), form.cleaned_data["feedback"]
     approved = page_actions.approve_all(requester=requester, assignment_ids=chosen, feedback=feedback, actor=actor)
     if approved.n:
@@ -87,27 +105,6 @@ def _chosen(request: SignedIn, requester: Requester) -> list[str]:
         waiting = waiting.filter(hit__hit_id=hit_id)
     return list(
         waiting.order_by("submitted_at", "pk").values_list("assignment_id", flat=True)[: page_actions.MOST_AT_ONCE]
-    )
-
-
-def _ask_to_approve(request: SignedIn, requester: Requester, chosen: list[str], back: str) -> HttpResponse:
-    undecided = Assignment.objects.filter(assignment_id__in=chosen, hit__requester=requester, state=State.SUBMITTED)
-    rows = list(undecided.order_by("submitted_at", "pk").values_list("assignment_id", "worker__worker_id", "reward"))
-    total = undecided.aggregate(total=Sum("reward"))["total"] or Decimal(0)
-    lines = [f"{assignment_id}  {worker_id}  {usd(reward)}" for assignment_id, worker_id, reward in rows[:MOST_NAMED]]
-    if len(rows) > MOST_NAMED:
-        lines.append(f"and {len(rows) - MOST_NAMED} more")
-    return ask(
-        request,
-        heading=f"Approve {_assignments(len(rows))} and pay {usd(total)}?",
-        text="The money is already held for them. An approval cannot be undone.",
-        lines=lines,
-        button="Approve",
-        back=back,
-        section="assignments",
-        role="requester",
-        danger=False,
-        hidden_fields=[("assignment", assignment_id) for assignment_id, _, _ in rows],
     )
 
 
