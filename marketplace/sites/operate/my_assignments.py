@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from common.words import counted
 from marketplace import clock
 from marketplace.models import Assignment, DisputeStatement, Requester
 from marketplace.money import bonus_fee, usd
@@ -75,7 +76,7 @@ def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
             lines.append(f"and {len(rows) - MOST_NAMED} more")
         return ask(
             request,
-            heading=f"Approve {_assignments(len(rows))} and pay {usd(total)}?",
+            heading=f"Approve {counted(len(rows), 'assignment')} and pay {usd(total)}?",
             text="The money is already held for them. An approval cannot be undone.",
             lines=lines,
             button="Approve",
@@ -88,9 +89,13 @@ def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
     actor, feedback = request.user.get_username(), form.cleaned_data["feedback"]
     approved = page_actions.approve_all(requester=requester, assignment_ids=chosen, feedback=feedback, actor=actor)
     if approved.n:
-        messages.success(request, f"{_assignments(approved.n)} approved. The workers earned {usd(approved.rewards)}.")
+        messages.success(
+            request, f"{counted(approved.n, 'assignment')} approved. The workers earned {usd(approved.rewards)}."
+        )
     if approved.n_before:
-        messages.warning(request, f"{_assignments(approved.n_before)} had already been decided on and did not change.")
+        messages.warning(
+            request, f"{counted(approved.n_before, 'assignment')} had already been decided on and did not change."
+        )
     return redirect(back)
 
 
@@ -106,10 +111,6 @@ def _chosen(request: SignedIn, requester: Requester) -> list[str]:
     return list(
         waiting.order_by("submitted_at", "pk").values_list("assignment_id", flat=True)[: page_actions.MOST_AT_ONCE]
     )
-
-
-def _assignments(n: int) -> str:
-    return f"{n:,} assignment{'s' if n != 1 else ''}"
 
 
 # --- One ----------------------------------------------------------------------------------------------------

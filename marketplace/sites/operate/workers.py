@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from common.words import counted
 from marketplace import clock, links
 from marketplace.models import Worker
 from marketplace.services.accounts import worker_accounts
@@ -122,7 +123,7 @@ def make_links(*, email: str, count: int, days: int, actor: str, request: HttpRe
     if email:
         letter = (
             "Hello,\n\nYou are invited to work on paid tasks. Create your account with this link:\n\n"
-            f"{new_links[0]}\n\nIt is only for you. It works once, within {days} day{'s' if days != 1 else ''}.\n"
+            f"{new_links[0]}\n\nIt is only for you. It works once, within {counted(days, 'day')}.\n"
         )
         send("Your invitation", letter, email, new_links[0])
     return new_links
