@@ -17,9 +17,9 @@ from django.contrib.auth import authenticate
 from django.contrib.auth import login as open_session
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm
 from django.contrib.auth.models import User
-from django.contrib.auth.views import PasswordChangeView
+from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.utils import timezone
 
 from accounts.log import Kind, address_of, record
@@ -106,9 +106,11 @@ def _record(request: HttpRequest, user: User, action: str, entrance: Entrance, *
 
 
 class SignInForm(AuthenticationForm):
-    """Django's form with the brake, the log and the page's entrance. Subclasses set ``entrance``."""
+    """Django's form with the brake, the log and the page's entrance."""
 
-    entrance: Entrance
+    def __init__(self, *args: Any, entrance: Entrance, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.entrance = entrance
 
     def clean(self) -> dict[str, Any]:
         if self.request is None:
@@ -125,6 +127,31 @@ class SignInForm(AuthenticationForm):
     def status(self) -> int:
         """The HTTP status of the page that shows this form after a refusal."""
         return 429 if self.has_error(NON_FIELD_ERRORS, TOO_MANY) else 422
+
+
+class SignInView(LoginView):
+    """Signs in through ``entrance``, which subclasses set. Whoever may enter already goes straight to the next page."""
+
+    authentication_form = SignInForm
+    entrance: Entrance
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        user = request.user
+        if request.method == "GET" and isinstance(user, User) and self.entrance.admits(user):
+            return HttpResponseRedirect(self.get_success_url())
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "entrance": self.entrance}
+
+    def form_valid(self, form: Any) -> HttpResponse:
+        sign_in(self.request, form.get_user(), entrance=self.entrance)
+        return HttpResponseRedirect(self.get_success_url())
+
+    def form_invalid(self, form: Any) -> HttpResponse:
+        response = super().form_invalid(form)
+        response.status_code = form.status
+        return response
 
 
 class OwnPasswordForm(PasswordChangeForm):

@@ -60,16 +60,15 @@ def read_mapping(text: str, *, example: str) -> tuple[yaml.MappingNode, dict[str
         document = None if node is None else loader.construct_document(node)
     except BadYaml:
         raise
-    except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
-        raise BadYaml(f"This is not valid YAML: {_reason(error)}", "Check indentation and quotes.") from None
+    except RecursionError:
+        what = "This is not valid YAML: it is nested too deeply."
+        raise BadYaml(what, "Check indentation and quotes.") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        mark = getattr(error, "problem_mark", None)
+        what = str(getattr(error, "problem", None) or error or type(error).__name__).strip()[:120]
+        if mark:
+            what += f" (line {mark.line + 1}, column {mark.column + 1})"
+        raise BadYaml(f"This is not valid YAML: {what}.", "Check indentation and quotes.") from None
     if not isinstance(node, yaml.MappingNode) or not isinstance(document, dict):
         raise BadYaml("The file has no keys.", f"Write lines such as “{example}”.")
     return node, document
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "it is nested too deeply."
-    mark = getattr(error, "problem_mark", None)
-    what = str(getattr(error, "problem", None) or error or type(error).__name__).strip()[:120]
-    return f"{what} (line {mark.line + 1}, column {mark.column + 1})." if mark else f"{what}."

@@ -5,6 +5,7 @@ import json
 import logging
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
@@ -47,7 +48,10 @@ def endpoint(request: HttpRequest) -> HttpResponseBase:
         parameters = service.parameters_of(operation, service.read_body(signed.body))
         key = sigv4.read_claim(signed).access_key_id
         call = Call(requester=requester, parameters=parameters, now=clock.now(), operation=operation, access_key=key)
-        body = _carry_out(call)
+        handler = handlers().get(operation)
+        if handler is None:
+            raise ProtocolError("NotImplementedException", f"{operation} is not implemented here.", status=501)
+        body = service.write_result(operation, handler(call))
     except other_services.QueryError as error:
         return HttpResponse(error.xml(), status=400, content_type="text/xml")
     except WireError as error:
@@ -63,13 +67,6 @@ def endpoint(request: HttpRequest) -> HttpResponseBase:
     for name, value in extra_header.header_for(requester, operation).items():
         response[name] = value
     return response
-
-
-def _carry_out(call: Call) -> bytes:
-    handler = handlers().get(call.operation)
-    if handler is None:
-        raise ProtocolError("NotImplementedException", f"{call.operation} is not implemented here.", status=501)
-    return service.write_result(call.operation, handler(call))
 
 
 def _check_way_in(request: HttpRequest) -> None:
@@ -147,15 +144,10 @@ def endpoint_first(
     """
 
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        return endpoint(request) if _is_for_endpoint(request.path_info) else get_response(request)
+        is_for_endpoint = False
+        if request.path_info.startswith(PREFIX):
+            with suppress(Resolver404):
+                is_for_endpoint = resolve(request.path_info).func is endpoint
+        return endpoint(request) if is_for_endpoint else get_response(request)
 
     return middleware
-
-
-def _is_for_endpoint(path: str) -> bool:
-    if not path.startswith(PREFIX):
-        return False
-    try:
-        return resolve(path).func is endpoint
-    except Resolver404:
-        return False

@@ -241,13 +241,17 @@ def agreement(policy: Plurality, answers: Mapping[str, Mapping[str, Sequence[str
     scores: dict[str, int] = {}
     agreed, disagreed = dict.fromkeys(answers, 0), dict.fromkeys(answers, 0)
     for question in policy.questions:
-        answer_of = {
-            worker: _usable(answers_of_worker.get(question, ())) for worker, answers_of_worker in answers.items()
-        }
+        answer_of: dict[str, Answer | None] = {}
+        for worker, answers_of_worker in answers.items():
+            values = answers_of_worker.get(question, ())
+            answer_of[worker] = None if sum(map(len, values)) > LONGEST_ANSWER else normal(values)
         votes = Counter(answer for answer in answer_of.values() if answer is not None)
-        winner = _winner(votes)
-        score = percent(votes[winner], votes.total()) if winner is not None else 0
-        if winner is None or (score <= policy.threshold and score < 100):
+        top = votes.most_common(2)
+        if not top or (len(top) == 2 and top[0][1] == top[1][1]):  # nobody answered, or there is a tie
+            continue
+        winner, n_votes = top[0]
+        score = percent(n_votes, votes.total())
+        if score <= policy.threshold and score < 100:
             continue
         agreed_answers[question], scores[question] = winner, score
         for worker, answer in answer_of.items():
@@ -255,18 +259,6 @@ def agreement(policy: Plurality, answers: Mapping[str, Mapping[str, Sequence[str
                 tally = agreed if answer == winner else disagreed
                 tally[worker] += 1
     return Agreement(agreed_answers, scores, percent(len(agreed_answers), len(policy.questions)), agreed, disagreed)
-
-
-def _usable(values: Sequence[str]) -> Answer | None:
-    return None if sum(map(len, values)) > LONGEST_ANSWER else normal(values)
-
-
-def _winner(votes: Counter[Answer]) -> Answer | None:
-    """The answer that more workers gave than any other; None if there is a tie."""
-    first = votes.most_common(2)
-    if not first or (len(first) == 2 and first[0][1] == first[1][1]):
-        return None
-    return first[0][0]
 
 
 #: By CreateHIT parameter.

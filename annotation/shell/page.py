@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
-from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from accounts.roles import is_researcher
+from accounts.web import SAFE_METHODS, go_to_sign_in
+from accounts.web import SignedIn as SignedIn
+from accounts.web import page_of as page_of
+from accounts.web import query_without_page as query_without_page
 from annotation.access import study_for
 from annotation.models import Membership, Study
 from annotation.task_types.registry import UnknownTaskType, get_type
@@ -24,15 +25,6 @@ from annotation.work.member_work import works_blind
 from common.problems import Refused
 
 P = ParamSpec("P")
-M = TypeVar("M", bound=Model)
-SAFE_METHODS = ("GET", "HEAD")
-PER_PAGE = 50
-
-
-class SignedIn(HttpRequest):
-    """A researcher's request. ``signed_in`` lets nobody else through."""
-
-    user: User
 
 
 def signed_in(
@@ -47,11 +39,9 @@ def signed_in(
             return view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
         if request.user.is_authenticated:
             return render(request, "console/not_researcher.html", status=403)
-        login = reverse("console_login")
         if "HX-Request" in request.headers:
-            return HttpResponse(status=204, headers={"HX-Redirect": login})
-        back = request.get_full_path() if request.method in SAFE_METHODS else reverse("console_studies")
-        return redirect_to_login(back, login)
+            return HttpResponse(status=204, headers={"HX-Redirect": reverse("console_login")})
+        return go_to_sign_in(request, login="console_login", home="console_studies")
 
     return wrapped
 
@@ -147,18 +137,6 @@ def study_page(
         "for_members": for_members(study.task_type),
     }
     return render(request, template, shared | context, status=status)
-
-
-def page_of(rows: QuerySet[M, Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[M]:
-    """The page that ``?page=`` asks for, or the nearest one if there is no such page."""
-    return Paginator(rows, per_page).get_page(request.GET.get("page"))
-
-
-def query_without_page(request: HttpRequest) -> str:
-    """The filters in the address, to go before ``page=`` in the links between pages."""
-    query = request.GET.copy()
-    query.pop("page", None)
-    return query.urlencode()
 
 
 def say_refused(request: HttpRequest, refused: Refused) -> None:

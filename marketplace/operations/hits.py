@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from marketplace.models import Hit, HITLayout
+from marketplace.models import Hit
 from marketplace.operations.registry import Call
 from marketplace.operations.shared import Output, dollars, handles, hit_out, listed, own_hit, own_hit_type
 from marketplace.services.hits import layouts, posting
@@ -35,8 +35,35 @@ def create_hit_with_hit_type(call: Call) -> Output:
 
 
 def _create(call: Call, hit_type: Any) -> Output:
-    token = call.parameters.get("UniqueRequestToken", "")
-    hit = posting.create_hit(requester=call.requester, hit_type=hit_type, work=_work(call), token=token, now=call.now)
+    parameters = call.parameters
+    layout = None
+    if "HITLayoutId" in parameters:
+        if "Question" in parameters:
+            raise InvalidParameter("HITLayoutId", "Send a Question or a HITLayoutId, not both.")
+        layout = layouts.find_layout(requester=call.requester, layout_id=parameters["HITLayoutId"])
+    elif "HITLayoutParameters" in parameters:
+        raise InvalidParameter("HITLayoutId", "HITLayoutParameters need it.")
+    elif "Question" not in parameters:
+        raise InvalidParameter("Question", "A HIT needs a Question or a HITLayoutId.")
+    values: dict[str, str] = {}
+    for number, parameter in enumerate(parameters.get("HITLayoutParameters", ()), start=1):
+        name = parameter.get("Name")
+        if not name or "Value" not in parameter:
+            raise InvalidParameter("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
+        if name in values:
+            raise InvalidParameter("HITLayoutParameters", f"There are two values for {name[:100]}.")
+        values[name] = parameter["Value"]
+    work = posting.Work(
+        question=parameters["Question"] if layout is None else layouts.filled(layout, values),
+        layout=layout,
+        lifetime=parameters["LifetimeInSeconds"],
+        max_assignments=parameters.get("MaxAssignments", 1),
+        annotation=parameters.get("RequesterAnnotation", ""),
+        assignment_review_policy=parameters.get("AssignmentReviewPolicy"),
+        hit_review_policy=parameters.get("HITReviewPolicy"),
+    )
+    token = parameters.get("UniqueRequestToken", "")
+    hit = posting.create_hit(requester=call.requester, hit_type=hit_type, work=work, token=token, now=call.now)
     return {"HIT": hit_out(hit)}
 
 
@@ -51,46 +78,6 @@ def _properties(call: Call) -> posting.Properties:
         auto_approval_delay=parameters.get("AutoApprovalDelayInSeconds", posting.DEFAULT_AUTO_APPROVAL),
         requirements=parameters.get("QualificationRequirements", ()),
     )
-
-
-def _work(call: Call) -> posting.Work:
-    parameters = call.parameters
-    layout = _layout(call)
-    return posting.Work(
-        question=parameters["Question"] if layout is None else layouts.filled(layout, _layout_values(call)),
-        layout=layout,
-        lifetime=parameters["LifetimeInSeconds"],
-        max_assignments=parameters.get("MaxAssignments", 1),
-        annotation=parameters.get("RequesterAnnotation", ""),
-        assignment_review_policy=parameters.get("AssignmentReviewPolicy"),
-        hit_review_policy=parameters.get("HITReviewPolicy"),
-    )
-
-
-def _layout(call: Call) -> HITLayout | None:
-    """The layout to create the HIT from; None if the call has a question instead."""
-    parameters = call.parameters
-    if "HITLayoutId" not in parameters:
-        if "HITLayoutParameters" in parameters:
-            raise InvalidParameter("HITLayoutId", "HITLayoutParameters need it.")
-        if "Question" not in parameters:
-            raise InvalidParameter("Question", "A HIT needs a Question or a HITLayoutId.")
-        return None
-    if "Question" in parameters:
-        raise InvalidParameter("HITLayoutId", "Send a Question or a HITLayoutId, not both.")
-    return layouts.find_layout(requester=call.requester, layout_id=parameters["HITLayoutId"])
-
-
-def _layout_values(call: Call) -> dict[str, str]:
-    values: dict[str, str] = {}
-    for number, parameter in enumerate(call.parameters.get("HITLayoutParameters", ()), start=1):
-        name = parameter.get("Name")
-        if not name or "Value" not in parameter:
-            raise InvalidParameter("HITLayoutParameters", f"Number {number} needs a Name and a Value.")
-        if name in values:
-            raise InvalidParameter("HITLayoutParameters", f"There are two values for {name[:100]}.")
-        values[name] = parameter["Value"]
-    return values
 
 
 @handles("GetHIT")

@@ -31,32 +31,31 @@ def list_review_policy_results(call: Call) -> Output:
     output: dict[str, Any] = {"HITId": hit.hit_id}
     for level in levels:
         output[f"{level}ReviewPolicy"] = {"PolicyName": policies[level]["PolicyName"]}
-        output[f"{level}ReviewReport"] = {
-            "ReviewResults": [_result_out(row) for row in page_rows if row.level == level and not row.status],
-            "ReviewActions": [_action_out(row) for row in page_rows if row.level == level and row.status],
-        }
+        results = [
+            present(
+                ActionId=row.entry_id,
+                SubjectId=row.about_id,
+                SubjectType=row.about_type,
+                QuestionId=row.question_id,
+                Key=row.key,
+            )
+            | {"Value": row.value}
+            for row in page_rows
+            if row.level == level and not row.status
+        ]
+        actions = [
+            present(
+                ActionId=row.entry_id,
+                ActionName=row.key,
+                TargetId=row.about_id,
+                TargetType=row.about_type,
+                Status=row.status,
+                CompleteTime=row.created_at,
+                Result=row.value,
+                ErrorCode=row.error_code,
+            )
+            for row in page_rows
+            if row.level == level and row.status
+        ]
+        output[f"{level}ReviewReport"] = {"ReviewResults": results, "ReviewActions": actions}
     return output | ({"NextToken": next_token} if next_token else {})
-
-
-def _result_out(row: ReviewEntry) -> Output:
-    written = present(
-        ActionId=row.entry_id,
-        SubjectId=row.about_id,
-        SubjectType=row.about_type,
-        QuestionId=row.question_id,
-        Key=row.key,
-    )
-    return written | {"Value": row.value}
-
-
-def _action_out(row: ReviewEntry) -> Output:
-    return present(
-        ActionId=row.entry_id,
-        ActionName=row.key,
-        TargetId=row.about_id,
-        TargetType=row.about_type,
-        Status=row.status,
-        CompleteTime=row.created_at,
-        Result=row.value,
-        ErrorCode=row.error_code,
-    )

@@ -30,23 +30,22 @@ def handles(name: str) -> Callable[[Handler], Handler]:
         @wraps(handler)
         def translated(call: Call) -> Output:
             try:
-                return _logged(name, handler, call) if name in audit_log.CHANGES else handler(call)
+                if name not in audit_log.CHANGES:
+                    return handler(call)
+                bring_up_to_date(requester=call.requester, now=call.now)  # first: it commits HIT by HIT
+                by = audit_log.Signed(call.requester, call.access_key)
+                with transaction.atomic():  # the changes and their row in the log are saved together, or not at all
+                    result = handler(call)
+                    audit_log.record_call(
+                        by=by, operation=name, parameters=call.parameters, result=result, now=call.now
+                    )
+                return result
             except Refusal as refusal:
                 raise in_words_of_the_api(refusal, call) from None
 
         return operation(name)(translated)
 
     return register
-
-
-def _logged(name: str, handler: Handler, call: Call) -> Output:
-    """Runs the handler. Its changes and their row in the audit log are saved together, or not at all."""
-    by = audit_log.Signed(call.requester, call.access_key)
-    bring_up_to_date(requester=call.requester, now=call.now)  # first: it commits HIT by HIT
-    with transaction.atomic():
-        output = handler(call)
-        audit_log.record_call(by=by, operation=name, parameters=call.parameters, result=output, now=call.now)
-    return output
 
 
 def in_words_of_the_api(refusal: Refusal, call: Call) -> errors.WireError:
@@ -63,18 +62,14 @@ def in_words_of_the_api(refusal: Refusal, call: Call) -> errors.WireError:
             return errors.wrong_state(refusal.kind, refusal.identifier, state=refusal.state, allowed=refusal.allowed)
         case InsufficientFunds():
             return errors.insufficient_funds(needed=refusal.needed, available=refusal.available)
+        case AlreadyExists(kind="HIT"):
+            return errors.hit_exists(refusal.identifier)
+        case AlreadyExists(kind="QualificationType"):
+            return errors.name_taken(refusal.identifier)
         case AlreadyExists():
-            return _exists(refusal, call)
+            token = call.parameters.get("UniqueRequestToken", "")
+            return errors.token_used(token, what=f"{refusal.kind} {refusal.identifier}", code=refusal.code)
     return errors.RequestError(refusal.message, code=refusal.code)
-
-
-def _exists(refusal: AlreadyExists, call: Call) -> errors.WireError:
-    if refusal.kind == "HIT":
-        return errors.hit_exists(refusal.identifier)
-    if refusal.kind == "QualificationType":
-        return errors.name_taken(refusal.identifier)
-    token = call.parameters.get("UniqueRequestToken", "")
-    return errors.token_used(token, what=f"{refusal.kind} {refusal.identifier}", code=refusal.code)
 
 
 # --- Found by id, and only the caller's own -----------------------------------------------------------------

@@ -24,7 +24,26 @@ def score(answer_key: str, answers: Mapping[str, Sequence[str]]) -> int:
         raise BadXml("An AnswerKey needs at least one Question.")
     total = sum(_points(question, answers) for question in questions)
     mapping = next((child for child in root if name_of(child) == "QualificationValueMapping"), None)
-    return total if mapping is None else _mapped(total, mapping)
+    if mapping is None:
+        return total
+    kind = next(iter(mapping), None)
+    if kind is not None and name_of(kind) == "PercentageMapping":
+        most = _integer(kind, "MaximumSummedScore")
+        if most <= 0:
+            raise BadXml("MaximumSummedScore must be a whole number above 0.")
+        return _rounded(Decimal(100 * total) / most)
+    if kind is not None and name_of(kind) == "ScaleMapping":
+        try:
+            return _rounded(total * Decimal(_text(kind, "SummedScoreMultiplier")))
+        except InvalidOperation:
+            raise BadXml("SummedScoreMultiplier must be a number.") from None
+    if kind is not None and name_of(kind) == "RangeMapping":
+        ranges = [child for child in kind if name_of(child) == "SummedScoreRange"]
+        names = ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue")
+        bounds = [tuple(_integer(score_range, name) for name in names) for score_range in ranges]
+        outside = _integer(kind, "OutOfRangeQualificationValue")
+        return next((value for low, high, value in bounds if low <= total <= high), outside)
+    raise BadXml("A QualificationValueMapping holds a PercentageMapping, a ScaleMapping or a RangeMapping.")
 
 
 def _points(question: ET.Element, answers: Mapping[str, Sequence[str]]) -> int:
@@ -41,35 +60,6 @@ def _points(question: ET.Element, answers: Mapping[str, Sequence[str]]) -> int:
     if earned is not None:
         return earned
     return _integer(question, "DefaultScore", default=0)
-
-
-def _mapped(total: int, mapping: ET.Element) -> int:
-    kind = next(iter(mapping), None)
-    if kind is not None and name_of(kind) == "PercentageMapping":
-        most = _integer(kind, "MaximumSummedScore")
-        if most <= 0:
-            raise BadXml("MaximumSummedScore must be a whole number above 0.")
-        return _rounded(Decimal(100 * total) / most)
-    if kind is not None and name_of(kind) == "ScaleMapping":
-        try:
-            return _rounded(total * Decimal(_text(kind, "SummedScoreMultiplier")))
-        except InvalidOperation:
-            raise BadXml("SummedScoreMultiplier must be a number.") from None
-    if kind is not None and name_of(kind) == "RangeMapping":
-        return _in_range(total, kind)
-    raise BadXml("A QualificationValueMapping holds a PercentageMapping, a ScaleMapping or a RangeMapping.")
-
-
-def _in_range(total: int, mapping: ET.Element) -> int:
-    ranges = [child for child in mapping if name_of(child) == "SummedScoreRange"]
-    bounds = [
-        tuple(
-            _integer(score_range, name) for name in ("InclusiveLowerBound", "InclusiveUpperBound", "QualificationValue")
-        )
-        for score_range in ranges
-    ]
-    outside = _integer(mapping, "OutOfRangeQualificationValue")
-    return next((value for low, high, value in bounds if low <= total <= high), outside)
 
 
 def _rounded(value: Decimal) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-from marketplace.questions.checks import Answer, Given, given
+from marketplace.questions.checks import Answer, given
 from marketplace.questions.markup import NAMESPACES, name_of
 from marketplace.questions.question_form import Form
 
@@ -28,20 +28,19 @@ def answers_xml(answers: Answers, form: Form | None = None) -> str:
     a form's selections are listed one by one.
     """
     kinds = {question.identifier: question.kind for question in form.questions} if form else {}
-    parts = [_answer(name, given(answer), kinds.get(name, "text")) for name, answer in answers.items()]
-    return f"{_HEAD}{''.join(parts)}</QuestionFormAnswers>"
-
-
-def _answer(name: str, answer: Given, kind: str) -> str:
-    if answer.upload is not None:
-        parts = [("UploadedFileSizeInBytes", str(answer.upload.size)), ("UploadedFileKey", answer.upload.key)]
-    elif kind in ("one", "several"):
-        parts = [("SelectionIdentifier", value) for value in answer.values]
-        parts += [("OtherSelectionText", answer.other)] if answer.other else []
-    else:
-        parts = [("FreeText", "|".join(answer.values))]
-    written = "".join(f"<{element}>{_clean(text)}</{element}>" for element, text in parts)
-    return f"<Answer><QuestionIdentifier>{_clean(name)}</QuestionIdentifier>{written}</Answer>"
+    elements = []
+    for name, raw_answer in answers.items():
+        answer, kind = given(raw_answer), kinds.get(name, "text")
+        if answer.upload is not None:
+            parts = [("UploadedFileSizeInBytes", str(answer.upload.size)), ("UploadedFileKey", answer.upload.key)]
+        elif kind in ("one", "several"):
+            parts = [("SelectionIdentifier", value) for value in answer.values]
+            parts += [("OtherSelectionText", answer.other)] if answer.other else []
+        else:
+            parts = [("FreeText", "|".join(answer.values))]
+        written = "".join(f"<{element}>{_clean(text)}</{element}>" for element, text in parts)
+        elements.append(f"<Answer><QuestionIdentifier>{_clean(name)}</QuestionIdentifier>{written}</Answer>")
+    return f"{_HEAD}{''.join(elements)}</QuestionFormAnswers>"
 
 
 def _clean(text: str) -> str:
@@ -52,15 +51,14 @@ def _clean(text: str) -> str:
 def read_answers(xml: str) -> dict[str, list[str]]:
     """The answers by question, each as texts for people: the reverse of `answers_xml`. A file is shown as its size."""
     root = ET.fromstring(xml.encode())  # noqa: S314 - we wrote it
-    return {_text_as_it_is(answer, "QuestionIdentifier"): list(_texts(answer)) for answer in root}
-
-
-def _texts(answer: ET.Element) -> Iterable[str]:
-    for child in answer:
-        if name_of(child) == "UploadedFileSizeInBytes":
-            yield f"a file of {child.text} bytes"
-        elif name_of(child) not in ("QuestionIdentifier", "UploadedFileKey"):
-            yield child.text or ""
+    return {
+        _text_as_it_is(answer, "QuestionIdentifier"): [
+            f"a file of {child.text} bytes" if name_of(child) == "UploadedFileSizeInBytes" else child.text or ""
+            for child in answer
+            if name_of(child) not in ("QuestionIdentifier", "UploadedFileKey")
+        ]
+        for answer in root
+    }
 
 
 def given_values(xml: str) -> dict[str, list[str]]:

@@ -49,41 +49,36 @@ def check_answers(form: Form, answers: Mapping[str, Answer]) -> dict[str, str]:
     """What is wrong with the answers to a form, by question; empty if nothing is wrong."""
     problems = {}
     for question in form.questions:
-        if problem := _wrong(question, given(answers.get(question.identifier, ()))):
+        answer = given(answers.get(question.identifier, ()))
+        if question.required and not answer:
+            problem = UNANSWERED
+        elif question.kind == "text":
+            problem = _wrong_text(question.rule, "|".join(answer.values))
+        elif question.kind == "file":
+            problem = _wrong_file(question, answer)
+        else:
+            problem = _wrong_selection(question, answer)
+        if problem:
             problems[question.identifier] = problem
     return problems
-
-
-def _wrong(question: FormQuestion, answer: Given) -> str:
-    if question.required and not answer:
-        return UNANSWERED
-    if question.kind == "text":
-        return _wrong_text(question.rule, "|".join(answer.values))
-    if question.kind == "file":
-        return _wrong_file(question, answer)
-    return _wrong_selection(question, answer)
 
 
 def _wrong_text(rule: TextRule, text: str) -> str:
     """Number and length. Expressions (``rule.patterns``) are the browser's to check."""
     if is_blank(text):
         return ""
-    if problem := _wrong_number(rule, text.strip()) if rule.numeric else "":
-        return problem
+    if rule.numeric:
+        number = text.strip()
+        if not _NUMBER.fullmatch(number):
+            return "Please enter a number."
+        if rule.least is not None and Decimal(number) < rule.least:
+            return f"At least {rule.least}."
+        if rule.most is not None and Decimal(number) > rule.most:
+            return f"At most {rule.most}."
     if rule.shortest is not None and len(text) < rule.shortest:
         return f"At least {rule.shortest} characters."
     if rule.longest is not None and len(text) > rule.longest:
         return f"At most {rule.longest} characters."
-    return ""
-
-
-def _wrong_number(rule: TextRule, text: str) -> str:
-    if not _NUMBER.fullmatch(text):
-        return "Please enter a number."
-    if rule.least is not None and Decimal(text) < rule.least:
-        return f"At least {rule.least}."
-    if rule.most is not None and Decimal(text) > rule.most:
-        return f"At most {rule.most}."
     return ""
 
 

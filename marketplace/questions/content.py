@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
@@ -43,27 +42,40 @@ class Block:
 
 def read_content(parent: ET.Element) -> tuple[Block, ...]:
     """The content of an Overview or a QuestionContent. Raises BadXml."""
-    return tuple(_blocks(parent))
-
-
-def _blocks(parent: ET.Element) -> Iterator[Block]:
+    blocks = []
     for child in parent:
         kind = name_of(child)
         if kind in ("Title", "Text"):
-            yield Block(kind.lower(), plain_text(child).strip())
+            blocks.append(Block(kind.lower(), plain_text(child).strip()))
         elif kind == "List":
             allow_only(child, repeated=("ListItem",))
-            yield Block("list", items=tuple(plain_text(item).strip() for item in child))
+            blocks.append(Block("list", items=tuple(plain_text(item).strip() for item in child)))
         elif kind == "FormattedContent":
-            yield read_formatted(child)
+            blocks.append(read_formatted(child))
         elif kind == "Binary":
-            yield read_binary(child)
+            blocks.append(read_binary(child))
         elif kind == "EmbeddedBinary":
-            yield _embedded(child)
+            # Like a Binary, but with a size and of any type. Anything but a picture, sound or film becomes a link.
+            names = ("EmbeddedMimeType", "DataURL", "AltText", "Width", "Height")
+            allow_only(child, *names, repeated=("ApplicationParameter",))
+            media = _type(child, "EmbeddedMimeType")
+            blocks.append(
+                Block(
+                    media if media in MEDIA else "file",
+                    _alternative(child),
+                    url=web_address(required_text(child, "DataURL")),
+                    width=_pixels(text_of(child, "Width")),
+                    height=_pixels(text_of(child, "Height")),
+                )
+            )
         elif kind == "Application":
-            yield _application(child)
+            inside = [name_of(part) for part in child]
+            if inside not in (["JavaApplet"], ["Flash"]):
+                raise BadXml("An <Application> holds one <JavaApplet> or <Flash>.")
+            blocks.append(Block("application", "a Java applet" if inside == ["JavaApplet"] else "a Flash film"))
         else:
             raise BadXml(f"<{name_of(parent)}> has no element <{kind}>.")
+    return tuple(blocks)
 
 
 def read_formatted(element: ET.Element) -> Block:
@@ -80,19 +92,6 @@ def read_binary(element: ET.Element) -> Block:
     if kind not in MEDIA:
         raise BadXml(f"The Type of a <Binary> is image, audio or video, not “{kind[:40]}”.")
     return Block(kind, _alternative(element), url=web_address(required_text(element, "DataURL")))
-
-
-def _embedded(element: ET.Element) -> Block:
-    """Like a Binary, but with a size and of any type. Anything but a picture, sound or film becomes a link."""
-    allow_only(element, "EmbeddedMimeType", "DataURL", "AltText", "Width", "Height", repeated=("ApplicationParameter",))
-    kind = _type(element, "EmbeddedMimeType")
-    return Block(
-        kind if kind in MEDIA else "file",
-        _alternative(element),
-        url=web_address(required_text(element, "DataURL")),
-        width=_pixels(text_of(element, "Width")),
-        height=_pixels(text_of(element, "Height")),
-    )
 
 
 def _type(element: ET.Element, name: str) -> str:
@@ -112,10 +111,3 @@ def _alternative(element: ET.Element) -> str:
 def _pixels(text: str) -> int | None:
     """A size in pixels that our page can use; None for percentages and the like, which the page decides."""
     return min(whole_number(text, least=1, most=10**9) or 0, LARGEST) or None
-
-
-def _application(element: ET.Element) -> Block:
-    inside = [name_of(child) for child in element]
-    if inside not in (["JavaApplet"], ["Flash"]):
-        raise BadXml("An <Application> holds one <JavaApplet> or <Flash>.")
-    return Block("application", "a Java applet" if inside == ["JavaApplet"] else "a Flash film")

@@ -127,34 +127,27 @@ def read_form(root: ET.Element) -> Form:
 def _question(element: ET.Element) -> FormQuestion:
     identifier = required_text(element, "QuestionIdentifier")
     try:
-        return _read_question(element, identifier)
+        allow_only(element, "QuestionIdentifier", "DisplayName", "IsRequired", "QuestionContent", "AnswerSpecification")
+        content = child_of(element, "QuestionContent")
+        specification = child_of(element, "AnswerSpecification")
+        if content is None or specification is None or len(specification) != 1:
+            raise BadXml("it needs a <QuestionContent> and an <AnswerSpecification> with one kind of answer.")
+        answer = specification[0]
+        read = {"FreeTextAnswer": _free_text, "SelectionAnswer": _selection, "FileUploadAnswer": _file_upload}
+        if name_of(answer) not in read:
+            raise BadXml(f"there is no answer of the kind <{name_of(answer)}>; there are {', '.join(read)}.")
+        required = text_of(element, "IsRequired")
+        if required.lower() not in (*TRUE, *FALSE):
+            raise BadXml(f"<IsRequired> must be true or false, not “{required[:40]}”.")
+        head = {
+            "identifier": identifier,
+            "name": text_of(element, "DisplayName"),
+            "required": required.lower() in TRUE,
+            "blocks": read_content(content),
+        }
+        return read[name_of(answer)](head, answer)
     except BadXml as error:
         raise BadXml(f"Question {identifier}: {error}") from None
-
-
-def _read_question(element: ET.Element, identifier: str) -> FormQuestion:
-    allow_only(element, "QuestionIdentifier", "DisplayName", "IsRequired", "QuestionContent", "AnswerSpecification")
-    content = child_of(element, "QuestionContent")
-    specification = child_of(element, "AnswerSpecification")
-    if content is None or specification is None or len(specification) != 1:
-        raise BadXml("it needs a <QuestionContent> and an <AnswerSpecification> with one kind of answer.")
-    answer = specification[0]
-    read = {"FreeTextAnswer": _free_text, "SelectionAnswer": _selection, "FileUploadAnswer": _file_upload}
-    if name_of(answer) not in read:
-        raise BadXml(f"there is no answer of the kind <{name_of(answer)}>; there are {', '.join(read)}.")
-    head = {
-        "identifier": identifier,
-        "name": text_of(element, "DisplayName"),
-        "required": _truth(text_of(element, "IsRequired")),
-        "blocks": read_content(content),
-    }
-    return read[name_of(answer)](head, answer)
-
-
-def _truth(text: str) -> bool:
-    if text.lower() not in (*TRUE, *FALSE):
-        raise BadXml(f"<IsRequired> must be true or false, not “{text[:40]}”.")
-    return text.lower() in TRUE
 
 
 # --- Typed answers ------------------------------------------------------------------------------------------
@@ -188,8 +181,15 @@ def _limits(constraints: ET.Element) -> dict[str, object]:
         limits["least"], limits["most"] = _range(numeric, "minValue", "maxValue")
     if length is not None:
         limits["shortest"], limits["longest"] = _range(length, "minLength", "maxLength", least=0)
-    limits["patterns"] = tuple(_pattern(element) for element in constraints if name_of(element) == "AnswerFormatRegex")
-    return limits
+    patterns = []
+    for element in (child for child in constraints if name_of(child) == "AnswerFormatRegex"):
+        regex, flags = element.get("regex"), element.get("flags", "")
+        if regex is None:
+            raise BadXml("<AnswerFormatRegex> needs an attribute regex.")
+        if flags not in ("", "i"):
+            raise BadXml(f"the flags of <AnswerFormatRegex> are “{flags[:20]}”; the only flag is i.")
+        patterns.append(Pattern(regex, flags, element.get("errorText", "")))
+    return limits | {"patterns": tuple(patterns)}
 
 
 def _range(element: ET.Element, low: str, high: str, least: int | None = None) -> tuple[int | None, int | None]:
@@ -197,15 +197,6 @@ def _range(element: ET.Element, low: str, high: str, least: int | None = None) -
     if first is not None and last is not None and first > last:
         raise BadXml(f"{low} of <{name_of(element)}> is above {high}.")
     return first, last
-
-
-def _pattern(element: ET.Element) -> Pattern:
-    regex, flags = element.get("regex"), element.get("flags", "")
-    if regex is None:
-        raise BadXml("<AnswerFormatRegex> needs an attribute regex.")
-    if flags not in ("", "i"):
-        raise BadXml(f"the flags of <AnswerFormatRegex> are “{flags[:20]}”; the only flag is i.")
-    return Pattern(regex, flags, element.get("errorText", ""))
 
 
 # --- Selections ---------------------------------------------------------------------------------------------
@@ -216,7 +207,17 @@ def _selection(head: dict[str, object], answer: ET.Element) -> FormQuestion:
     style = text_of(answer, "StyleSuggestion").lower()
     if style and style not in STYLES:
         raise BadXml(f"<StyleSuggestion> is one of {', '.join(STYLES)}, not “{style[:40]}”.")
-    options, other = _options(answer)
+    selections = child_of(answer, "Selections")
+    if selections is None:
+        raise BadXml("<SelectionAnswer> needs <Selections>.")
+    allow_only(selections, "OtherSelection", repeated=("Selection",))
+    options = tuple(_option(selection) for selection in selections if name_of(selection) == "Selection")
+    if not options:
+        raise BadXml("<Selections> needs at least one <Selection>.")
+    if len({option.identifier for option in options}) < len(options):
+        raise BadXml("two selections have the same SelectionIdentifier.")
+    other_selection = child_of(selections, "OtherSelection")
+    other = None if other_selection is None else _text_rule(other_selection)
     least = whole_number(answer, "MinSelectionCount")
     most = whole_number(answer, "MaxSelectionCount", least=1)
     if least is not None and most is not None and least > most:
@@ -233,21 +234,6 @@ def _selection(head: dict[str, object], answer: ET.Element) -> FormQuestion:
         least=least,
         most=most,
     )
-
-
-def _options(answer: ET.Element) -> tuple[tuple[Option, ...], TextRule | None]:
-    selections = child_of(answer, "Selections")
-    if selections is None:
-        raise BadXml("<SelectionAnswer> needs <Selections>.")
-    allow_only(selections, "OtherSelection", repeated=("Selection",))
-    options = tuple(_option(selection) for selection in selections if name_of(selection) == "Selection")
-    names = [option.identifier for option in options]
-    if not options:
-        raise BadXml("<Selections> needs at least one <Selection>.")
-    if len(set(names)) < len(names):
-        raise BadXml("two selections have the same SelectionIdentifier.")
-    other = child_of(selections, "OtherSelection")
-    return options, None if other is None else _text_rule(other)
 
 
 def _option(element: ET.Element) -> Option:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from marketplace import clock
 from marketplace.models import Assignment, Bonus, Hit, Requester, Worker
@@ -72,23 +71,17 @@ def approve_all(*, requester: Requester, assignment_ids: Collection[str], feedba
     """
     bring_up_to_date(requester=requester, now=clock.now())
     chosen = Assignment.objects.filter(assignment_id__in=assignment_ids, hit__requester=requester)
-    n, rewards = 0, ZERO
-    for hit, portion in _by_hit(chosen):
-        for assignment in _approve_portion(hit, portion, feedback, actor):
-            n, rewards = n + 1, rewards + assignment.reward
-    return Approved(n, len(set(assignment_ids)) - n, rewards)
-
-
-def _by_hit(chosen: QuerySet[Assignment, Assignment]) -> Iterator[tuple[Hit, tuple[int, ...]]]:
+    submitted = chosen.filter(state=Assignment.State.SUBMITTED).order_by("hit__pk", "pk")
     of_hits: dict[int, list[int]] = {}
-    for hit_pk, pk in (
-        chosen.filter(state=Assignment.State.SUBMITTED).order_by("hit__pk", "pk").values_list("hit__pk", "pk")
-    ):
+    for hit_pk, pk in submitted.values_list("hit__pk", "pk"):
         of_hits.setdefault(hit_pk, []).append(pk)
     hits_by_pk = Hit.objects.defer("question").in_bulk(list(of_hits))
-    for hit_pk, keys in of_hits.items():
-        for start in range(0, len(keys), AT_ONCE):
-            yield hits_by_pk[hit_pk], tuple(keys[start : start + AT_ONCE])
+    n, rewards = 0, ZERO
+    for hit_pk, pks in of_hits.items():
+        for start in range(0, len(pks), AT_ONCE):
+            approved = _approve_portion(hits_by_pk[hit_pk], pks[start : start + AT_ONCE], feedback, actor)
+            n, rewards = n + len(approved), rewards + sum((work.reward for work in approved), ZERO)
+    return Approved(n, len(set(assignment_ids)) - n, rewards)
 
 
 @transaction.atomic

@@ -21,7 +21,10 @@ def authenticate(request: sigv4.Request) -> Requester:
     now = timezone.now()
     claim = sigv4.read_claim(request)
     sigv4.check_claim(claim, request, now=now, region=settings.MARKETPLACE_REGION, service=signing_name())
-    key = _key(claim.access_key_id)
+    key = None
+    if claim.access_key_id.isascii() and claim.access_key_id.isalnum():
+        keys = AccessKey.objects.select_related("requester").filter(revoked_at__isnull=True)
+        key = keys.filter(access_key_id=claim.access_key_id).first()
     if key is None:
         raise sigv4.unrecognized()
     try:
@@ -35,10 +38,3 @@ def authenticate(request: sigv4.Request) -> Requester:
     if key.last_used_at is None or key.last_used_at < now - USE_NOTED_EVERY:
         AccessKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
     return key.requester
-
-
-def _key(access_key_id: str) -> AccessKey | None:
-    if not access_key_id.isascii() or not access_key_id.isalnum():
-        return None
-    keys = AccessKey.objects.select_related("requester").filter(revoked_at__isnull=True)
-    return keys.filter(access_key_id=access_key_id).first()

@@ -9,7 +9,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from functools import reduce
+from typing import TypeVar
 
 from django.db.models import Model, Q, QuerySet
 
@@ -38,11 +39,24 @@ def page(
     `scope` is anything with a stable JSON form that identifies this list: requester, operation and filters.
     """
     ordered = queryset.order_by(*order)
+    digest = hashlib.sha256(json.dumps(scope, sort_keys=True, default=str).encode()).hexdigest()
+    purpose = f"marketplace pagination {digest}"
     if next_token:
-        ordered = ordered.filter(_after(order, _read(next_token, scope)))
-    size = max_results or DEFAULT_RESULTS
-    rows = list(ordered[:size])
-    return rows, _write(rows[-1], order, scope) if rows else None
+        try:
+            text = unseal(next_token, purpose=purpose)
+        except ValueError:
+            hint = "Pass the token of the page before, with the same filters."
+            raise bad_parameter("NextToken", next_token, hint) from None
+        last_values = [
+            datetime.fromisoformat(value["t"]) if isinstance(value, dict) else value for value in json.loads(text)
+        ]
+        ordered = ordered.filter(_after(order, last_values))
+    rows = list(ordered[: max_results or DEFAULT_RESULTS])
+    if not rows:
+        return rows, None
+    values = [reduce(getattr, name.lstrip("-").split("__"), rows[-1]) for name in order]
+    plain_values = [{"t": value.isoformat()} if isinstance(value, datetime) else value for value in values]
+    return rows, seal(json.dumps(plain_values, separators=(",", ":")), purpose=purpose)
 
 
 def _after(order: Sequence[str], values: Sequence[object]) -> Q:
@@ -53,35 +67,3 @@ def _after(order: Sequence[str], values: Sequence[object]) -> Q:
         after |= equal & Q(**{f"{field}__{comparison}": value})
         equal &= Q(**{field: value})
     return after
-
-
-def _purpose(scope: object) -> str:
-    digest = hashlib.sha256(json.dumps(scope, sort_keys=True, default=str).encode()).hexdigest()
-    return f"marketplace pagination {digest}"
-
-
-def _write(row: Model, order: Sequence[str], scope: object) -> str:
-    values = [_plain(_value(row, name.lstrip("-"))) for name in order]
-    return seal(json.dumps(values, separators=(",", ":")), purpose=_purpose(scope))
-
-
-def _read(token: str, scope: object) -> list[object]:
-    try:
-        text = unseal(token, purpose=_purpose(scope))
-    except ValueError:
-        raise bad_parameter("NextToken", token, "Pass the token of the page before, with the same filters.") from None
-    return [_unplain(value) for value in json.loads(text)]
-
-
-def _value(row: Any, path: str) -> Any:
-    for name in path.split("__"):
-        row = getattr(row, name)
-    return row
-
-
-def _plain(value: Any) -> Any:
-    return {"t": value.isoformat()} if isinstance(value, datetime) else value
-
-
-def _unplain(value: Any) -> Any:
-    return datetime.fromisoformat(value["t"]) if isinstance(value, dict) else value

@@ -96,20 +96,16 @@ def _wrong_type(path: str, expected: str) -> ProtocolError:
 
 
 def _convert(value: Any, shape: Shape, path: str) -> Any:
+    if isinstance(shape, StructureShape):
+        if not isinstance(value, dict):
+            raise _wrong_type(path, "a structure")
+        sent_members = ((name, member) for name, member in shape.members.items() if value.get(name) is not None)
+        return {name: _convert(value[name], member, f"{path}.{name}".lstrip(".")) for name, member in sent_members}
+    if isinstance(shape, ListShape):
+        if not isinstance(value, list):
+            raise _wrong_type(path, "a list")
+        return [_convert(element, shape.member, f"{path}.{number}") for number, element in enumerate(value, start=1)]
     return READERS[shape.type_name](value, shape, path)
-
-
-def _read_structure(value: Any, shape: StructureShape, path: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _wrong_type(path, "a structure")
-    sent_members = ((name, member) for name, member in shape.members.items() if value.get(name) is not None)
-    return {name: _convert(value[name], member, f"{path}.{name}".lstrip(".")) for name, member in sent_members}
-
-
-def _read_list(value: Any, shape: ListShape, path: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _wrong_type(path, "a list")
-    return [_convert(element, shape.member, f"{path}.{number}") for number, element in enumerate(value, start=1)]
 
 
 def _read_string(value: Any, shape: Shape, path: str) -> str:
@@ -146,8 +142,6 @@ def _read_timestamp(value: Any, shape: Shape, path: str) -> datetime:
 
 
 READERS: dict[str, Callable[[Any, Any, str], Any]] = {
-    "structure": _read_structure,
-    "list": _read_list,
     "string": _read_string,
     "integer": _read_integer,
     "long": _read_integer,

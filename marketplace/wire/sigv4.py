@@ -93,11 +93,7 @@ def check_claim(claim: Claim, request: Request, *, now: datetime, region: str, s
     claimed_hash = request.headers.get("x-amz-content-sha256")
     if claimed_hash is not None and not hmac.compare_digest(claimed_hash.encode(), _hash(request.body).encode()):
         _invalid("The value of x-amz-content-sha256 is not the hash of the body.")
-    return _check_time(claim, request.headers, now)
-
-
-def _check_time(claim: Claim, headers: Mapping[str, str], now: datetime) -> datetime:
-    text = headers.get("x-amz-date", "")
+    text = request.headers.get("x-amz-date", "")
     if not TIME.fullmatch(text):
         _incomplete("The request needs an 'X-Amz-Date' header such as 20260131T235959Z.")
     try:

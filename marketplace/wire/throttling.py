@@ -49,28 +49,21 @@ return enough and 1 or 0
 def take_token(requester_id: int) -> None:
     """Uses one of the requester's tokens. Raises ThrottlingError if there is none."""
     rate, burst = settings.MARKETPLACE_RATE_LIMIT, max(1, settings.MARKETPLACE_RATE_BURST)
-    if rate and not _taken(requester_id, rate=rate, burst=burst):
-        raise ThrottlingError
-
-
-def _taken(requester_id: int, *, rate: float, burst: float) -> bool:
-    address = _redis_address()
-    if not address:
-        return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
-    if not outage.skips():
+    if not rate:
+        return
+    cache: dict[str, Any] = settings.CACHES["default"]
+    was_taken: bool | None = None  # nobody knows yet
+    if cache["BACKEND"].endswith("RedisCache") and cache["LOCATION"] and not outage.skips():
         try:
-            was_taken = taken_from_redis(address, _bucket_key(requester_id), rate=rate, burst=burst)
+            was_taken = taken_from_redis(str(cache["LOCATION"]), _bucket_key(requester_id), rate=rate, burst=burst)
         except redis.RedisError as error:
             outage.begin(logger, error)
         else:
             outage.end(logger)
-            return was_taken
-    return taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
-
-
-def _redis_address() -> str:
-    cache: dict[str, Any] = settings.CACHES["default"]
-    return str(cache["LOCATION"]) if cache["BACKEND"].endswith("RedisCache") else ""
+    if was_taken is None:
+        was_taken = taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
+    if not was_taken:
+        raise ThrottlingError
 
 
 @lru_cache(maxsize=4)

@@ -100,7 +100,11 @@ class Command(ActionCommand):
         self.stdout.write(f"AWS_SECRET_ACCESS_KEY={new_key.secret}")
         self.stdout.write(f"AWS_DEFAULT_REGION={settings.MARKETPLACE_REGION}")
         self.stdout.write(f"AWS_REGION={settings.MARKETPLACE_REGION}")  # SDKs other than Python's read this
-        if address := _endpoint():
+        try:
+            address = settings.BASE_URL + reverse("market_api")  # where clients send their requests
+        except NoReverseMatch:
+            address = ""
+        if address:
             self.stdout.write(f"AWS_ENDPOINT_URL_MTURK={address}")
             # Otherwise a tool that also uses SNS or SQS would send Amazon requests signed with this key.
             self.stdout.write(f"AWS_ENDPOINT_URL_SNS={_not_amazon(settings.MARKETPLACE_SNS_URL) or address}")
@@ -184,14 +188,6 @@ def _requester(name: str) -> Requester:
         hint = f"There are: {', '.join(names)}." if names else "Create one with make-requester."
         raise CommandError(f"There is no requester “{name}”. {hint}")
     return requester
-
-
-def _endpoint() -> str:
-    """Where clients send their requests."""
-    try:
-        return settings.BASE_URL + reverse("market_api")
-    except NoReverseMatch:
-        return ""
 
 
 def _not_amazon(address: str) -> str:

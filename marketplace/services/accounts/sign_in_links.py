@@ -44,24 +44,23 @@ def request_links(*, email: str, base: str) -> None:
 def send_links(email: str, base: str) -> int:
     """Send a link for each account with this address; returns how many. Running it twice sends a second message."""
     workers = Worker.objects.filter(active=True, user__is_active=True, user__email__iexact=email)
-    return sum(_send(worker, base) for worker in workers.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS])
-
-
-def _send(worker: Worker, base: str) -> bool:
-    open_links = LoginLink.objects.filter(worker=worker, used_at=None, expires_at__gt=timezone.now())
-    if worker.user is None or open_links.count() >= MOST_LINKS_AT_A_TIME:
-        return False
-    url = base + reverse("market_use_link", args=[create_login_link(worker=worker)])
-    text = (
-        f"With this link you sign in as {worker.user.get_username()}:\n\n{url}\n\n"
-        f"It works once, for {LOGIN_MINUTES} minutes. If you did not ask for it, ignore this message.\n"
-    )
-    try:
-        send_mail("Your link to sign in", text, None, [worker.user.email])
-    except OSError:
-        logger.exception("A sign-in link could not be sent")
-        return False
-    return True
+    n_sent = 0
+    for worker in workers.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
+        open_links = LoginLink.objects.filter(worker=worker, used_at=None, expires_at__gt=timezone.now())
+        if worker.user is None or open_links.count() >= MOST_LINKS_AT_A_TIME:
+            continue
+        url = base + reverse("market_use_link", args=[create_login_link(worker=worker)])
+        text = (
+            f"With this link you sign in as {worker.user.get_username()}:\n\n{url}\n\n"
+            f"It works once, for {LOGIN_MINUTES} minutes. If you did not ask for it, ignore this message.\n"
+        )
+        try:
+            send_mail("Your link to sign in", text, None, [worker.user.email])
+        except OSError:
+            logger.exception("A sign-in link could not be sent")
+        else:
+            n_sent += 1
+    return n_sent
 
 
 @transaction.atomic

@@ -155,16 +155,12 @@ def redeem_link(*, token: str, username: str = "", password: str) -> User:
         record(actor=user.get_username(), action="user made", about=user.get_username(), requester=requester)
     else:
         user = link.user
-        _set_password(user, password)
+        try:
+            validate_password(password, user)
+        except ValidationError as error:
+            raise Refusal(" ".join(error.messages)) from None
+        user.set_password(password)
+        user.save(update_fields=["password"])
         record(actor=user.get_username(), action="password set", about=user.get_username(), requester=link.requester)
     RequesterLink.objects.filter(pk=link.pk).update(used_at=timezone.now())
     return user
-
-
-def _set_password(user: User, password: str) -> None:
-    try:
-        validate_password(password, user)
-    except ValidationError as error:
-        raise Refusal(" ".join(error.messages)) from None
-    user.set_password(password)
-    user.save(update_fields=["password"])

@@ -114,10 +114,6 @@ def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
         raise Refusal(" ".join(reasons), code="QualificationNotMet")
     if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
         raise Refusal(f"You have {MOST_RUNNING} tasks in progress. Submit or return one first.", code="TooManyAccepted")
-    return _take_place(worker, hit, now)
-
-
-def _take_place(worker: Worker, hit: Hit, now: datetime) -> Assignment:
     cost = price(hit)
     assignment = Assignment.objects.create(
         assignment_id=new_id(),
@@ -183,7 +179,13 @@ def submit(
     _need_running(accepted)
     form = form_of(accepted.hit)  # before the lock, because this can be slow
     if form is not None:
-        _check_form(form, answers)
+        # Our own page checks answers, too, but they can also come from elsewhere.
+        unknown = set(answers) - {question.identifier for question in form.questions}
+        if unknown:
+            raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
+        problems = check_answers(form, answers)
+        if problems:
+            raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
     xml = answers_xml(answers, form)
     if len(xml) > MOST_ANSWER_CHARACTERS:
         raise Refusal(TOO_LONG, code="ParameterTooLong")
@@ -200,16 +202,6 @@ def submit(
         bring_up_to_date(hit=hit, now=now)
         assignment.refresh_from_db()
     return assignment
-
-
-def _check_form(form: Form, answers: Answers) -> None:
-    """Check answers to a form again. Our own page checks them, but answers can also come from elsewhere."""
-    unknown = set(answers) - {question.identifier for question in form.questions}
-    if unknown:
-        raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
-    problems = check_answers(form, answers)
-    if problems:
-        raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
 
 
 def _store(hit: Hit, assignment: Assignment, xml: str, now: datetime) -> None:
@@ -267,24 +259,22 @@ def approve(
         if assignment.state != State.SUBMITTED and not (override and rejected):
             allowed = "Submitted, Rejected" if override else "Submitted"
             raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, allowed=allowed)
-        if rejected and not by_operator:
-            _check_override(hit, assignment, now)
+        withdraws = rejected and not by_operator
+        if withdraws and hit.state == Hit.State.DISPOSED:
+            allowed = "Assignable, Unassignable, Reviewable, Reviewing"
+            raise WrongState("HIT", hit.hit_id, state=hit.state, allowed=allowed)
+        days = timedelta(days=OVERRIDE_DAYS)
+        if withdraws and (assignment.submitted_at is None or assignment.submitted_at < now - days):
+            raise Refusal(
+                f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago. Its "
+                "rejection can no longer be withdrawn.",
+                code="InvalidAssignmentState",
+            )
         if feedback:
             assignment.requester_feedback = feedback
         pay_and_approve(hit, assignment, approved_at=now, held=not rejected)
         update_hit(hit, now=now, may_refuse=False)
     return assignment
-
-
-def _check_override(hit: Hit, assignment: Assignment, now: datetime) -> None:
-    if hit.state == Hit.State.DISPOSED:
-        raise WrongState("HIT", hit.hit_id, state=hit.state, allowed="Assignable, Unassignable, Reviewable, Reviewing")
-    if assignment.submitted_at is None or assignment.submitted_at < now - timedelta(days=OVERRIDE_DAYS):
-        raise Refusal(
-            f"Assignment {assignment.assignment_id} was submitted more than {OVERRIDE_DAYS} days ago. Its rejection "
-            "can no longer be withdrawn.",
-            code="InvalidAssignmentState",
-        )
 
 
 def _check_feedback(feedback: str) -> None:

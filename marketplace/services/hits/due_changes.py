@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from datetime import datetime
-from decimal import Decimal
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -79,7 +78,9 @@ def _a_portion_was_due(pk: int, now: datetime) -> bool:
         hit = _locked(pk)
         if not _is_due(hit, now):
             return False
-        _catch_up(hit, _horizon(hit, now))
+        queues = (_undecided(hit, now).values_list("auto_approve_at"), _late(hit, now).values_list("deadline"))
+        ends = [moment for queue in queues for (moment,) in queue[AT_ONCE - 1 : AT_ONCE] if moment]
+        _catch_up(hit, min([now, *ends]))
     return True
 
 
@@ -109,13 +110,6 @@ def _is_due(hit: Hit, now: datetime) -> bool:
     return hit.due_at is not None and hit.due_at <= now
 
 
-def _horizon(hit: Hit, now: datetime) -> datetime:
-    """The time up to which one transaction handles what is due."""
-    queues = (_undecided(hit, now).values_list("auto_approve_at"), _late(hit, now).values_list("deadline"))
-    ends = [moment for queue in queues for (moment,) in queue[AT_ONCE - 1 : AT_ONCE] if moment]
-    return min([now, *ends])
-
-
 def _catch_up(hit: Hit, now: datetime) -> None:
     """Do everything due by now, in order and each with its own time, as if it had been done one by one."""
     submitted = hit.assignments.filter(state=State.SUBMITTED)
@@ -127,7 +121,9 @@ def _catch_up(hit: Hit, now: datetime) -> None:
         moment = now if change is None else min(change, now)
         for assignment in _undecided(hit, moment):
             pay_and_approve(hit, assignment, approved_at=assignment.auto_approve_at or moment, held=True)
-        update_hit(hit, now=moment, freed=_abandon(hit, moment), may_refuse=False)
+        late = _late(hit, moment) if hit.n_pending else ()
+        freed = sum((end_work(hit, work, State.ABANDONED, ended_at=work.deadline) for work in late), ZERO)
+        update_hit(hit, now=moment, freed=freed, may_refuse=False)
         if hit.review_due_at is not None and hit.review_due_at <= moment:
             policy_reviews.review_hit(hit, now=moment)
         disposal = disposal_time(hit)
@@ -144,9 +140,3 @@ def _undecided(hit: Hit, now: datetime) -> QuerySet[Assignment]:
 def _late(hit: Hit, now: datetime) -> QuerySet[Assignment]:
     """Work that has run out of time by now, in order."""
     return hit.assignments.filter(state=State.ACCEPTED, deadline__lte=now).order_by("deadline", "pk")
-
-
-def _abandon(hit: Hit, now: datetime) -> Decimal:
-    """End work that ran out of time; returns the money it held."""
-    late = _late(hit, now) if hit.n_pending else ()
-    return sum((end_work(hit, assignment, State.ABANDONED, ended_at=assignment.deadline) for assignment in late), ZERO)

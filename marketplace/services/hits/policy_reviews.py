@@ -65,7 +65,16 @@ def review_hit(hit: Hit, *, now: datetime) -> None:
     """Compare the answers to a HIT that became reviewable. Under the HIT's lock, with the workers' accounts locked."""
     hit.review_due_at = None
     policy = review_policies.read_plurality(hit.hit_review_policy or {})
-    work = _work_to_compare(hit, policy)
+    states = [State.SUBMITTED, State.APPROVED, *([] if policy.without_rejected else [State.REJECTED])]
+    work = list(hit.assignments.filter(state__in=states).select_related("worker").order_by("submitted_at", "pk"))
+    if policy.known_answers_from is not None and hit.assignment_review_policy:
+        known_answers = review_policies.read_known_answers(hit.assignment_review_policy)
+        work = [
+            assignment
+            for assignment in work
+            if review_policies.known_answer_score(known_answers, given_values(assignment.answer))
+            >= policy.known_answers_from
+        ]
     answers = {assignment.assignment_id: given_values(assignment.answer) for assignment in work}
     agreement = review_policies.agreement(policy, answers)
     log = _Log(hit, HIT, now)
@@ -80,20 +89,6 @@ def review_hit(hit: Hit, *, now: datetime) -> None:
     if policy.extension is not None and agreement.hit_score < policy.extension.below:
         _extend(log, policy.extension)
     update_hit(hit, now=now, may_refuse=False)
-
-
-def _work_to_compare(hit: Hit, policy: review_policies.Plurality) -> list[Assignment]:
-    states = [State.SUBMITTED, State.APPROVED, *([] if policy.without_rejected else [State.REJECTED])]
-    work = hit.assignments.filter(state__in=states).select_related("worker").order_by("submitted_at", "pk")
-    if policy.known_answers_from is None or not hit.assignment_review_policy:
-        return list(work)
-    known_answers = review_policies.read_known_answers(hit.assignment_review_policy)
-    least = policy.known_answers_from
-    return [
-        assignment
-        for assignment in work
-        if review_policies.known_answer_score(known_answers, given_values(assignment.answer)) >= least
-    ]
 
 
 def _note_agreement(log: _Log, policy: review_policies.Plurality, agreement: review_policies.Agreement) -> None:

@@ -61,7 +61,11 @@ class Work:
 @transaction.atomic
 def create_hit_type(*, requester: Requester, properties: Properties, now: datetime | None = None) -> HITType:
     """The type with these properties, created on first use. Raises InvalidParameter or NotFound."""
-    _check_properties(properties)
+    _check_length("Title", properties.title, least=1, most=128)
+    _check_length("Description", properties.description, least=1, most=2000)
+    _check_length("Keywords", properties.keywords, most=1000)
+    _check_range("AssignmentDurationInSeconds", properties.assignment_duration, 30, YEAR)
+    _check_range("AutoApprovalDelayInSeconds", properties.auto_approval_delay, 0, DEFAULT_AUTO_APPROVAL)
     fields = {
         "title": properties.title,
         "description": properties.description,
@@ -83,14 +87,6 @@ def create_hit_type(*, requester: Requester, properties: Properties, now: dateti
             )
     except IntegrityError:  # another request has just created it
         return of_requester.get()
-
-
-def _check_properties(properties: Properties) -> None:
-    _check_length("Title", properties.title, least=1, most=128)
-    _check_length("Description", properties.description, least=1, most=2000)
-    _check_length("Keywords", properties.keywords, most=1000)
-    _check_range("AssignmentDurationInSeconds", properties.assignment_duration, 30, YEAR)
-    _check_range("AutoApprovalDelayInSeconds", properties.auto_approval_delay, 0, DEFAULT_AUTO_APPROVAL)
 
 
 def _check_length(parameter: str, text: str, *, most: int, least: int = 0) -> None:
@@ -168,23 +164,19 @@ def extend_hit(*, hit: Hit, additional: int, token: str = "", now: datetime | No
             raise AlreadyExists("HIT extension", claimed.target_id, code="HitAlreadyExtended")
         hit = lock_hit(pk=hit.pk, now=now)
         _refuse_disposed(hit)
-        _add_places(hit, additional)
+        total = hit.max_assignments + additional
+        if (fee_rises_at_many() and hit.max_assignments < MANY <= total) or total > MOST_ASSIGNMENTS:
+            raise Refusal(
+                f"HIT {hit.hit_id} has MaxAssignments {hit.max_assignments}. A HIT with fewer than {MANY} cannot be "
+                f"extended to {MANY} or more, and none to more than {MOST_ASSIGNMENTS:,}.",
+                code="InvalidMaximumAssignmentsIncrease",
+            )
+        hit.max_assignments = total
+        hit.n_available += additional
         update_hit(hit, now=now)
         claimed.complete(hit.hit_id)
         note_event(event="HITExtended", hit=hit, now=now)
     return hit
-
-
-def _add_places(hit: Hit, additional: int) -> None:
-    total = hit.max_assignments + additional
-    if (fee_rises_at_many() and hit.max_assignments < MANY <= total) or total > MOST_ASSIGNMENTS:
-        raise Refusal(
-            f"HIT {hit.hit_id} has MaxAssignments {hit.max_assignments}. A HIT with fewer than {MANY} cannot be "
-            f"extended to {MANY} or more, and none to more than {MOST_ASSIGNMENTS:,}.",
-            code="InvalidMaximumAssignmentsIncrease",
-        )
-    hit.max_assignments = total
-    hit.n_available += additional
 
 
 def _refuse_disposed(hit: Hit) -> None:

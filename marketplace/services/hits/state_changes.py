@@ -1,6 +1,6 @@
 """What happens to a HIT and the work on it: its state, its places, and the money held for them.
 
-Nothing here reads the clock or takes a lock: callers hold the HIT's lock (``upkeep.lock_hit``) and pass the time.
+Nothing here reads the clock or takes a lock: callers hold the HIT's lock (``due_changes.lock_hit``) and pass the time.
 """
 
 from __future__ import annotations
@@ -103,13 +103,22 @@ def update_hit(hit: Hit, *, now: datetime, freed: Decimal = ZERO, may_refuse: bo
         _hold(hit, now, freed)
     before, was_expired = hit.state, hit.expired
     hit.expired = hit.expires_at <= now
-    hit.state = _next_state(hit)
+    if hit.n_available and not hit.expired and before != Hit.State.DISPOSED:
+        hit.state = Hit.State.ASSIGNABLE
+    elif hit.n_pending and before != Hit.State.DISPOSED:
+        hit.state = Hit.State.UNASSIGNABLE
+    elif before not in (Hit.State.DISPOSED, Hit.State.REVIEWING):
+        hit.state = Hit.State.REVIEWABLE
     reviewable = hit.state == Hit.State.REVIEWABLE and before in (Hit.State.ASSIGNABLE, Hit.State.UNASSIGNABLE)
     if hit.state not in (Hit.State.REVIEWABLE, Hit.State.REVIEWING):
         hit.review_due_at = None
     elif reviewable and hit.hit_review_policy:
         hit.review_due_at = now
-    hit.due_at = _due_at(hit)
+    moments = [next_change(hit)]
+    if hit.n_submitted and hit.state != Hit.State.DISPOSED:
+        undecided = hit.assignments.filter(state=State.SUBMITTED)
+        moments.append(undecided.aggregate(first=Min("auto_approve_at"))["first"])
+    hit.due_at = min((moment for moment in moments if moment), default=None)
     hit.save(update_fields=CHANGING if hit.pk else None)
     if hit.expired and not was_expired and before != Hit.State.DISPOSED:
         note_event(event="HITExpired", hit=hit, now=min(hit.expires_at, now))
@@ -122,24 +131,6 @@ def _hold(hit: Hit, now: datetime, freed: Decimal) -> None:
     needed = price(hit).total * hit.n_available if open_ else ZERO
     payments.hold(requester_id=hit.requester_id, amount=needed - hit.held_open - freed, about=hit.hit_id, now=now)
     hit.held_open = needed
-
-
-def _next_state(hit: Hit) -> str:
-    if hit.state == Hit.State.DISPOSED:
-        return hit.state
-    if hit.n_available and not hit.expired:
-        return Hit.State.ASSIGNABLE
-    if hit.n_pending:
-        return Hit.State.UNASSIGNABLE
-    return hit.state if hit.state == Hit.State.REVIEWING else Hit.State.REVIEWABLE
-
-
-def _due_at(hit: Hit) -> datetime | None:
-    moments = [next_change(hit)]
-    if hit.n_submitted and hit.state != Hit.State.DISPOSED:
-        undecided = hit.assignments.filter(state=State.SUBMITTED)
-        moments.append(undecided.aggregate(first=Min("auto_approve_at"))["first"])
-    return min((moment for moment in moments if moment), default=None)
 
 
 def next_change(hit: Hit) -> datetime | None:

@@ -59,7 +59,13 @@ def keep(
     """Save a file of work in progress. ``most`` is what `largest` returns. Raises Refusal."""
     size = upload.size
     name = "".join(sign for sign in upload.name or "" if sign.isprintable())[-NAME_LENGTH:] or "a file"
-    _check_size(question, size, most)
+    if not size:
+        raise Refusal("The file is empty.")
+    if question.least is not None and size < question.least:
+        raise Refusal(f"The file is too small. It must have at least {in_words(question.least)}.")
+    most = min(most, question.most or most)
+    if size > most:
+        raise Refusal(f"The file is too large. It can have at most {in_words(most)}.")
     chosen = UploadedFile.objects.filter(assignment=assignment, question_identifier=question.identifier)
     if chosen.count() >= MOST_CHOICES:
         raise Refusal("You have changed this file too often. The last one is kept.")
@@ -81,16 +87,6 @@ def keep(
         _storage().delete(_place(key))
         raise
     return Upload(key, size, name)
-
-
-def _check_size(question: FormQuestion, size: int, most: int) -> None:
-    if not size:
-        raise Refusal("The file is empty.")
-    if question.least is not None and size < question.least:
-        raise Refusal(f"The file is too small. It must have at least {in_words(question.least)}.")
-    most = min(most, question.most or most)
-    if size > most:
-        raise Refusal(f"The file is too large. It can have at most {in_words(most)}.")
 
 
 def in_words(size: int) -> str:

@@ -42,20 +42,21 @@ def check_destination(transport: str, destination: str) -> None:
         raise InvalidParameter("Destination", f"{named} the URL or the ARN of an SQS queue.")
     if transport == "SNS" and not TOPIC_ARN.fullmatch(destination):
         raise InvalidParameter("Destination", f"{named} the ARN of an SNS topic.")
-    if transport == "Email" and not _is_email(destination):
-        raise InvalidParameter("Destination", f"{named} an e-mail address.")
+    if transport == "Email":
+        try:
+            validate_email(destination)
+        except ValidationError:
+            raise InvalidParameter("Destination", f"{named} an e-mail address.") from None
     allowed_accounts = settings.MARKETPLACE_SQS_ACCOUNTS
-    if allowed_accounts and transport in ("SQS", "SNS") and _account_of(destination) not in allowed_accounts:
-        what = f"This marketplace only notifies queues and topics of the AWS account {', '.join(allowed_accounts)}"
-        raise InvalidParameter("Destination", f"{what}, not “{destination[:100]}”.")
-
-
-def _account_of(destination: str) -> str:
-    """The AWS account of a queue or topic, from its ARN or the path of its URL; empty if neither names one."""
-    if destination.startswith("arn:"):
-        return destination.split(":")[4]
-    named = QUEUE_PATH.fullmatch(urlsplit(destination).path)
-    return named[1] if named else ""
+    if allowed_accounts and transport in ("SQS", "SNS"):
+        if destination.startswith("arn:"):
+            account = destination.split(":")[4]
+        else:
+            queue = QUEUE_PATH.fullmatch(urlsplit(destination).path)
+            account = queue[1] if queue else ""
+        if account not in allowed_accounts:
+            what = f"This marketplace only notifies queues and topics of the AWS account {', '.join(allowed_accounts)}"
+            raise InvalidParameter("Destination", f"{what}, not “{destination[:100]}”.")
 
 
 def why_not(transport: str, destination: str, requester: Requester) -> str:
@@ -81,31 +82,33 @@ def _why_no_email(destination: str, requester: Requester) -> str:
 def send(transport: str, destination: str, message: dict[str, Any], requester: Requester) -> None:
     """Deliver one message, and to the callback too if there is one. Raises Undelivered."""
     text = json.dumps(message)
-    if transport == "SQS" and settings.MARKETPLACE_SQS_URL:
-        _send_to_queue(destination, text)
-    if transport == "SNS" and settings.MARKETPLACE_SNS_URL:
-        _send_to_topic(destination, text)
+    try:
+        if transport == "SQS" and settings.MARKETPLACE_SQS_URL:
+            queue = QUEUE_ARN.fullmatch(destination)
+            queue_url = f"{settings.MARKETPLACE_SQS_URL.rstrip('/')}/{queue[1]}/{queue[2]}" if queue else destination
+            _client_of("SQS").send_message(QueueUrl=queue_url, MessageBody=text)
+        if transport == "SNS" and settings.MARKETPLACE_SNS_URL:
+            _client_of("SNS").publish(TopicArn=destination, Message=text)
+    except (BotoCoreError, ClientError) as error:
+        raise Undelivered(str(error)) from None
     if transport == "Email" and not _why_no_email(destination, requester):
-        _send_email(destination, message)
-    if settings.MARKETPLACE_CALLBACK_URL:
-        _send_to_callback(settings.MARKETPLACE_CALLBACK_URL, text)
-
-
-def _send_to_queue(destination: str, text: str) -> None:
-    url = destination
-    if named := QUEUE_ARN.fullmatch(destination):
-        url = f"{settings.MARKETPLACE_SQS_URL.rstrip('/')}/{named[1]}/{named[2]}"
-    try:
-        _client_of("SQS").send_message(QueueUrl=url, MessageBody=text)
-    except (BotoCoreError, ClientError) as error:
-        raise Undelivered(str(error)) from None
-
-
-def _send_to_topic(destination: str, text: str) -> None:
-    try:
-        _client_of("SNS").publish(TopicArn=destination, Message=text)
-    except (BotoCoreError, ClientError) as error:
-        raise Undelivered(str(error)) from None
+        events = message["Events"]
+        subject = f"{events[0]['EventType']} {events[0].get('HITId', '')}".strip()
+        lines = [f"{name}: {value}" for event in events for name, value in (*event.items(), ("", ""))]
+        body = "\n".join(line.removeprefix(": ") for line in lines)
+        try:
+            send_mail(subject, body, None, [destination])
+        except OSError as error:
+            raise Undelivered(f"The mail server did not accept it: {error}") from None
+    if url := settings.MARKETPLACE_CALLBACK_URL:
+        request = urllib.request.Request(  # noqa: S310  the address is the operator's own
+            url, data=text.encode(), headers={"Content-Type": "application/json"}, method="POST"
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
+                pass
+        except (URLError, OSError, ValueError) as error:
+            raise Undelivered(f"{url}: {error}") from None
 
 
 def _client_of(transport: str) -> Any:
@@ -121,39 +124,9 @@ def _client(service: str, url: str, region: str, key: str, secret: str) -> Any:
     return boto3.session.Session().client(service, endpoint_url=url, region_name=region, config=config, **keys)
 
 
-def _send_email(destination: str, message: dict[str, Any]) -> None:
-    events = message["Events"]
-    subject = f"{events[0]['EventType']} {events[0].get('HITId', '')}".strip()
-    lines = [f"{name}: {value}" for event in events for name, value in (*event.items(), ("", ""))]
-    body = "\n".join(line.removeprefix(": ") for line in lines)
-    try:
-        send_mail(subject, body, None, [destination])
-    except OSError as error:
-        raise Undelivered(f"The mail server did not accept it: {error}") from None
-
-
-def _send_to_callback(url: str, text: str) -> None:
-    request = urllib.request.Request(  # noqa: S310  the address is the operator's own
-        url, data=text.encode(), headers={"Content-Type": "application/json"}, method="POST"
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=SECONDS):  # noqa: S310
-            pass
-    except (URLError, OSError, ValueError) as error:
-        raise Undelivered(f"{url}: {error}") from None
-
-
 def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.netloc) and len(parts.path) > 1
-
-
-def _is_email(text: str) -> bool:
-    try:
-        validate_email(text)
-    except ValidationError:
-        return False
-    return True

@@ -6,7 +6,7 @@ marked as paid once, with a reference and a transaction in the ledger. A payment
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -64,7 +64,13 @@ def make_payroll(*, until: datetime | None = None, actor: str) -> Payroll:
     last = Payroll.objects.order_by("-number").first()
     if last is not None and until <= last.until:
         raise Refusal(f"Payroll {last.number} goes up to {clock.in_words(last.until)}. Choose a later day.")
-    lines = _lines(until)
+    lines: dict[int, _Line] = {}
+    columns = ("pk", "account__worker", "kind", "amount", "created_at")
+    for pk, worker, kind, amount, earned_at in unlisted(until).order_by("created_at", "pk").values_list(*columns):
+        line = lines.setdefault(worker, _Line())
+        line.entries.append(pk)
+        line.moments.append(earned_at)
+        line.sums[kind] += amount
     if not lines:
         raise Refusal("Everything earned in that time is already in a payroll.")
     since = last.until if last else min(line.moments[0] for line in lines.values())
@@ -77,21 +83,12 @@ def make_payroll(*, until: datetime | None = None, actor: str) -> Payroll:
     return payroll
 
 
-def _lines(until: datetime) -> dict[int, _Line]:
-    lines: dict[int, _Line] = {}
-    columns = ("pk", "account__worker", "kind", "amount", "created_at")
-    for pk, worker, kind, amount, earned_at in unlisted(until).order_by("created_at", "pk").values_list(*columns):
-        line = lines.setdefault(worker, _Line())
-        line.entries.append(pk)
-        line.moments.append(earned_at)
-        line.sums[kind] += amount
-    return lines
-
-
 def _write_rows(payroll: Payroll, lines: dict[int, _Line]) -> None:
     workers = Worker.objects.select_related("user").in_bulk(list(lines))
-    paid = _paid_to(workers)
-    still_open = _open_of(workers)
+    payouts = LedgerEntry.objects.filter(account__worker__in=list(workers), kind=Kind.PAYOUT).order_by()
+    paid = {pk: -cents(total) for pk, total in payouts.values_list("account__worker").annotate(total=Sum("amount"))}
+    open_rows = PayrollRow.objects.filter(worker__in=list(workers), payout=None).order_by()
+    still_open = {pk: cents(total) for pk, total in open_rows.values_list("worker").annotate(t=Sum("amount"))}
     rows = [
         PayrollRow(
             payroll=payroll,
@@ -114,18 +111,6 @@ def _write_rows(payroll: Payroll, lines: dict[int, _Line]) -> None:
     for row in PayrollRow.objects.bulk_create(rows):
         entries = lines[row.worker_id].entries
         PayrollEntry.objects.bulk_create((PayrollEntry(row=row, entry_id=pk) for pk in entries), batch_size=BATCH)
-
-
-def _paid_to(workers: Iterable[int]) -> dict[int, Decimal]:
-    entries = LedgerEntry.objects.filter(account__worker__in=list(workers), kind=Kind.PAYOUT)
-    sums = entries.order_by().values_list("account__worker").annotate(total=Sum("amount"))
-    return {worker: -cents(total) for worker, total in sums}
-
-
-def _open_of(workers: Iterable[int]) -> dict[int, Decimal]:
-    """What earlier payrolls list and nobody has marked as paid, by worker."""
-    rows = PayrollRow.objects.filter(worker__in=list(workers), payout=None)
-    return {worker: cents(total) for worker, total in rows.order_by().values_list("worker").annotate(t=Sum("amount"))}
 
 
 # --- Paid ---------------------------------------------------------------------------------------------------

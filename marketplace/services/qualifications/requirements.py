@@ -43,24 +43,23 @@ def checked(requirements: Sequence[Requirement]) -> list[dict[str, Any]]:
         raise _wrong(f"A HIT can have at most {MOST_REQUIREMENTS} qualification requirements.")
     for requirement in requirements:
         _check(requirement)
-    return [_in_one_form(requirement) for requirement in requirements]
-
-
-def _in_one_form(requirement: Requirement) -> dict[str, Any]:
-    guarded = requirement.get("ActionsGuarded")
-    if not guarded:
-        guarded = "PreviewAndAccept" if requirement.get("RequiredToPreview") else "Accept"
-    form: dict[str, Any] = {
-        "QualificationTypeId": requirement["QualificationTypeId"],
-        "Comparator": requirement["Comparator"],
-        "RequiredToPreview": guarded != "Accept",
-        "ActionsGuarded": guarded,
-    }
-    if requirement.get("IntegerValues"):
-        form["IntegerValues"] = list(requirement["IntegerValues"])
-    if requirement.get("LocaleValues"):
-        form["LocaleValues"] = [dict(locale) for locale in requirement["LocaleValues"]]
-    return form
+    standard_forms = []
+    for requirement in requirements:
+        guarded = requirement.get("ActionsGuarded")
+        if not guarded:
+            guarded = "PreviewAndAccept" if requirement.get("RequiredToPreview") else "Accept"
+        form: dict[str, Any] = {
+            "QualificationTypeId": requirement["QualificationTypeId"],
+            "Comparator": requirement["Comparator"],
+            "RequiredToPreview": guarded != "Accept",
+            "ActionsGuarded": guarded,
+        }
+        if requirement.get("IntegerValues"):
+            form["IntegerValues"] = list(requirement["IntegerValues"])
+        if requirement.get("LocaleValues"):
+            form["LocaleValues"] = [dict(locale) for locale in requirement["LocaleValues"]]
+        standard_forms.append(form)
+    return standard_forms
 
 
 def _check(requirement: Requirement) -> None:
@@ -125,15 +124,35 @@ class Standing:
         ]
 
     def meets(self, requirement: Requirement) -> bool:
-        type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
+        type_id: str = requirement["QualificationTypeId"]
+        comparator: str = requirement["Comparator"]
         if type_id == builtin_types.LOCALE:
-            return self._meets_locale(comparator, requirement.get("LocaleValues") or [])
+            country, subdivision = (self.worker.country, self.worker.subdivision) if self.worker else ("", "")
+            if comparator in _PRESENCE:
+                return bool(country) == (comparator == "Exists")
+            is_in = any(
+                country == locale["Country"] and locale.get("Subdivision", subdivision) == subdivision
+                for locale in requirement.get("LocaleValues") or ()
+            )
+            return bool(country) and is_in == (comparator in ("EqualTo", "In"))
         value = self.value(type_id)
         if comparator == "DoesNotExist":
             return not self.has(type_id)
         if not self.has(type_id) or comparator == "Exists":
             return self.has(type_id)
-        return value is not None and _compare(comparator, value, requirement["IntegerValues"])
+        if value is None:
+            return False
+        limits: Sequence[int] = requirement["IntegerValues"]
+        return {
+            "LessThan": value < limits[0],
+            "LessThanOrEqualTo": value <= limits[0],
+            "GreaterThan": value > limits[0],
+            "GreaterThanOrEqualTo": value >= limits[0],
+            "EqualTo": value == limits[0],
+            "NotEqualTo": value != limits[0],
+            "In": value in limits,
+            "NotIn": value not in limits,
+        }[comparator]
 
     def has(self, type_id: str) -> bool:
         if type_id in (builtin_types.PERCENT_APPROVED, builtin_types.NUMBER_APPROVED):
@@ -148,15 +167,6 @@ class Standing:
             decided = approved + rejected
             return 100 if decided < ENOUGH_FOR_PERCENT else approved * 100 // decided
         return self._granted.get(type_id)
-
-    def _meets_locale(self, comparator: str, locales: Sequence[Mapping[str, str]]) -> bool:
-        country, subdivision = (self.worker.country, self.worker.subdivision) if self.worker else ("", "")
-        if comparator in _PRESENCE:
-            return bool(country) == (comparator == "Exists")
-        is_in = any(
-            country == locale["Country"] and locale.get("Subdivision", subdivision) == subdivision for locale in locales
-        )
-        return bool(country) and is_in == (comparator in ("EqualTo", "In"))
 
     @cached_property
     def _granted(self) -> dict[str, int | None]:
@@ -221,17 +231,3 @@ _NAMES = {
 
 def _locale_in_words(locale: Mapping[str, str]) -> str:
     return "-".join(part for part in (locale["Country"], locale.get("Subdivision", "")) if part)
-
-
-def _compare(comparator: str, value: int, limits: Sequence[int]) -> bool:
-    first = limits[0]
-    return {
-        "LessThan": value < first,
-        "LessThanOrEqualTo": value <= first,
-        "GreaterThan": value > first,
-        "GreaterThanOrEqualTo": value >= first,
-        "EqualTo": value == first,
-        "NotEqualTo": value != first,
-        "In": value in limits,
-        "NotIn": value not in limits,
-    }[comparator]

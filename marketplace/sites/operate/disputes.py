@@ -12,7 +12,7 @@ from marketplace.services import disputes as service
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import DecisionForm
-from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, for_operators, page_of, query_without_page, show
 
 
 @for_operators
@@ -21,7 +21,7 @@ def disputes(request: SignedIn) -> HttpResponse:
     context = {
         "page": page_of(queries.disputes(decided=decided), request),
         "decided": decided,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "disputes",
     }
     return show(request, "disputes.html", context)

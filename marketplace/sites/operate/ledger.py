@@ -6,11 +6,10 @@ from typing import Any
 
 from django.http import HttpResponse, HttpResponseBase
 
-from marketplace.models import LedgerEntry
 from marketplace.money import cents
 from marketplace.sites.operate import money_queries as queries
 from marketplace.sites.operate.forms import LedgerFilter
-from marketplace.sites.operate.page import SignedIn, csv_response, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, csv_response, for_operators, page_of, query_without_page, show
 from marketplace.templatetags.operate import whose
 
 LEDGER_COLUMNS = (
@@ -47,7 +46,7 @@ def ledger(request: SignedIn) -> HttpResponse:
         "whole_sum": queries.sum_of(queries.totals_by_kind()),
         "filter": form,
         "filtered": filtered,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "ledger",
     }
     return show(request, "ledger.html", context, status=422 if form.errors else 200)
@@ -57,13 +56,11 @@ def ledger(request: SignedIn) -> HttpResponse:
 def ledger_csv(request: SignedIn) -> HttpResponseBase:
     _, chosen = _ledger_filter(request)
     rows = queries.entries(**chosen).order_by("pk")
-    return csv_response("ledger.csv", LEDGER_COLUMNS, map(_ledger_row, rows.iterator(chunk_size=2000)))
-
-
-def _ledger_row(entry: LedgerEntry) -> tuple[object, ...]:
-    account = entry.account
-    subject = entry.about or entry.transaction.about
-    return (
-        *(entry.pk, entry.transaction_id, entry.created_at, account.kind, whose(account), entry.kind),
-        *(cents(entry.amount), "USD", subject, cents(entry.balance_after)),
+    lines = (
+        (
+            *(entry.pk, entry.transaction_id, entry.created_at, entry.account.kind, whose(entry.account), entry.kind),
+            *(cents(entry.amount), "USD", entry.about or entry.transaction.about, cents(entry.balance_after)),
+        )
+        for entry in rows.iterator(chunk_size=2000)
     )
+    return csv_response("ledger.csv", LEDGER_COLUMNS, lines)

@@ -19,7 +19,7 @@ from marketplace.services.messages import notification_transports
 from marketplace.services.money import payments
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import BlockForm, OwnLogFilter
-from marketplace.sites.operate.page import SignedIn, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.page import SignedIn, confirmed, for_requesters, page_of, query_without_page, show
 from marketplace.sites.operate.requesters import ask_to_revoke
 
 SHOWN_SETTINGS = 100
@@ -41,7 +41,7 @@ def balance(request: SignedIn, requester: Requester) -> HttpResponse:
         "held": payments.held(requester),
         "page": page_of(money_queries.entries_of(requester, kind), request),
         "of_held": kind == LedgerAccount.Kind.HELD,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "balance",
     }
     return show(request, "my_balance.html", context, role="requester")
@@ -146,7 +146,7 @@ def log(request: SignedIn, requester: Requester) -> HttpResponse:
     context = {
         "page": page_of(rows.filter(requester=requester), request),
         "filter": form,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "log",
     }
     return show(request, "log.html", context, role="requester", status=422 if form.errors else 200)

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from common.words import counted
 from marketplace import clock
 from marketplace.models import Assignment, DisputeStatement, Requester
 from marketplace.money import bonus_fee, usd
@@ -20,7 +21,7 @@ from marketplace.services.hits import due_changes
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import ApprovalForm, BonusForm, OverrideForm, ReviewForm, StatementForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_requesters, page_of, query_without_page, show
 
 State = Assignment.State
 PAID_FOR = (State.SUBMITTED, State.APPROVED, State.REJECTED)
@@ -41,7 +42,7 @@ def my_assignments(request: SignedIn, requester: Requester) -> HttpResponse:
         "state": state,
         "may_approve": n_submitted > 0 and state in ("", State.SUBMITTED),
         "n_submitted": n_submitted,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "section": "assignments",
     }
     return show(request, "my_assignments.html", context, role="requester")
@@ -55,7 +56,9 @@ def my_assignments(request: SignedIn, requester: Requester) -> HttpResponse:
 def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
     """Approve the selected assignments, or all that are submitted (for one HIT, if it is named). It asks first."""
     due_changes.bring_up_to_date(requester=requester, now=clock.now())
-    form, back = ApprovalForm(request.POST), _way_back(request)
+    form, back = ApprovalForm(request.POST), request.POST.get("back", "")
+    if not (url_has_allowed_host_and_scheme(back, allowed_hosts=None) and back.startswith("/")):
+        back = reverse("operate_my_assignments")
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
         return redirect(back)
@@ -64,13 +67,35 @@ def approve(request: SignedIn, requester: Requester) -> HttpResponseBase:
         messages.error(request, "Select at least one submitted assignment.")
         return redirect(back)
     if not confirmed(request):
-        return _ask_to_approve(request, requester, chosen, back)
+        undecided = Assignment.objects.filter(assignment_id__in=chosen, hit__requester=requester, state=State.SUBMITTED)
+        columns = ("assignment_id", "worker__worker_id", "reward")
+        rows = list(undecided.order_by("submitted_at", "pk").values_list(*columns))
+        total = undecided.aggregate(total=Sum("reward"))["total"] or Decimal(0)
+        lines = [f"{number}  {worker_id}  {usd(reward)}" for number, worker_id, reward in rows[:MOST_NAMED]]
+        if len(rows) > MOST_NAMED:
+            lines.append(f"and {len(rows) - MOST_NAMED} more")
+        return ask(
+            request,
+            heading=f"Approve {counted(len(rows), 'assignment')} and pay {usd(total)}?",
+            text="The money is already held for them. An approval cannot be undone.",
+            lines=lines,
+            button="Approve",
+            back=back,
+            section="assignments",
+            role="requester",
+            danger=False,
+            hidden_fields=[("assignment", assignment_id) for assignment_id, _, _ in rows],
+        )
     actor, feedback = request.user.get_username(), form.cleaned_data["feedback"]
     approved = page_actions.approve_all(requester=requester, assignment_ids=chosen, feedback=feedback, actor=actor)
     if approved.n:
-        messages.success(request, f"{_assignments(approved.n)} approved. The workers earned {usd(approved.rewards)}.")
+        messages.success(
+            request, f"{counted(approved.n, 'assignment')} approved. The workers earned {usd(approved.rewards)}."
+        )
     if approved.n_before:
-        messages.warning(request, f"{_assignments(approved.n_before)} had already been decided on and did not change.")
+        messages.warning(
+            request, f"{counted(approved.n_before, 'assignment')} had already been decided on and did not change."
+        )
     return redirect(back)
 
 
@@ -86,37 +111,6 @@ def _chosen(request: SignedIn, requester: Requester) -> list[str]:
     return list(
         waiting.order_by("submitted_at", "pk").values_list("assignment_id", flat=True)[: page_actions.MOST_AT_ONCE]
     )
-
-
-def _ask_to_approve(request: SignedIn, requester: Requester, chosen: list[str], back: str) -> HttpResponse:
-    undecided = Assignment.objects.filter(assignment_id__in=chosen, hit__requester=requester, state=State.SUBMITTED)
-    rows = list(undecided.order_by("submitted_at", "pk").values_list("assignment_id", "worker__worker_id", "reward"))
-    total = undecided.aggregate(total=Sum("reward"))["total"] or Decimal(0)
-    lines = [f"{assignment_id}  {worker_id}  {usd(reward)}" for assignment_id, worker_id, reward in rows[:MOST_NAMED]]
-    if len(rows) > MOST_NAMED:
-        lines.append(f"and {len(rows) - MOST_NAMED} more")
-    return ask(
-        request,
-        heading=f"Approve {_assignments(len(rows))} and pay {usd(total)}?",
-        text="The money is already held for them. An approval cannot be undone.",
-        lines=lines,
-        button="Approve",
-        back=back,
-        section="assignments",
-        role="requester",
-        danger=False,
-        hidden_fields=[("assignment", assignment_id) for assignment_id, _, _ in rows],
-    )
-
-
-def _assignments(n: int) -> str:
-    return f"{n:,} assignment{'s' if n != 1 else ''}"
-
-
-def _way_back(request: SignedIn) -> str:
-    back = request.POST.get("back", "")
-    safe = url_has_allowed_host_and_scheme(back, allowed_hosts=None)
-    return back if safe and back.startswith("/") else reverse("operate_my_assignments")
 
 
 # --- One ----------------------------------------------------------------------------------------------------

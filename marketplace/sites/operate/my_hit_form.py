@@ -142,7 +142,16 @@ class HitForm(forms.Form):
             return external_question(data["url"], height=data.get("height") or 0)
         if data["source"] == "html":
             return html_question(data["html"].replace("\r\n", "\n"), height=data.get("height") or 0)
-        return layouts.filled(self._layout(data), _values(data.get("values", "")))
+        layout = self._layout(data)
+        values: dict[str, str] = {}
+        for number, line in enumerate(data.get("values", "").splitlines(), start=1):
+            if not line.strip():
+                continue
+            name, sign, value = line.partition("=")
+            if not sign or not name.strip():
+                raise ValidationError(f"Line {number} is not name=value: {line.strip()[:60]}")
+            values[name.strip()] = value.strip()
+        return layouts.filled(layout, values)
 
     def _layout(self, data: dict[str, Any]) -> HITLayout:
         return layouts.find_layout(requester=self.requester, layout_id=data["layout"])
@@ -151,6 +160,15 @@ class HitForm(forms.Form):
 
     def properties(self) -> posting.Properties:
         data = self.cleaned_data
+        requirements: list[dict[str, Any]] = []
+        if data["countries"]:
+            places = [{"Country": code} for code in data["countries"]]
+            requirements.append(
+                {"QualificationTypeId": builtin_types.LOCALE, "Comparator": "In", "LocaleValues": places}
+            )
+        if data["percent"]:
+            least = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [data["percent"]]}
+            requirements.append({"QualificationTypeId": builtin_types.PERCENT_APPROVED} | least)
         return posting.Properties(
             title=data["title"],
             description=data["description"],
@@ -158,21 +176,8 @@ class HitForm(forms.Form):
             reward=data["reward"],
             assignment_duration=60 * data["minutes"],
             auto_approval_delay=int(timedelta(days=data["approve_days"]).total_seconds()),
-            requirements=self._requirements(),
+            requirements=requirements,
         )
-
-    def _requirements(self) -> list[dict[str, Any]]:
-        countries, percent = self.cleaned_data["countries"], self.cleaned_data["percent"]
-        requirements: list[dict[str, Any]] = []
-        if countries:
-            places = [{"Country": code} for code in countries]
-            requirements.append(
-                {"QualificationTypeId": builtin_types.LOCALE, "Comparator": "In", "LocaleValues": places}
-            )
-        if percent:
-            least = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [percent]}
-            requirements.append({"QualificationTypeId": builtin_types.PERCENT_APPROVED} | least)
-        return requirements
 
     def work(self) -> posting.Work:
         data = self.cleaned_data
@@ -194,16 +199,3 @@ class HitForm(forms.Form):
         parameter = getattr(refused, "parameter", "")
         field = self.cleaned_data["source"] if parameter == "Question" else FIELDS.get(parameter)
         self.add_error(field, message)
-
-
-def _values(text: str) -> dict[str, str]:
-    """Raises ValidationError."""
-    values: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        name, sign, value = line.partition("=")
-        if not sign or not name.strip():
-            raise ValidationError(f"Line {number} is not name=value: {line.strip()[:60]}")
-        values[name.strip()] = value.strip()
-    return values

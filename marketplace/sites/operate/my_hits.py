@@ -22,7 +22,7 @@ from marketplace.sites.operate import queries
 from marketplace.sites.operate.forms import UntilForm
 from marketplace.sites.operate.my_account import endpoint_of
 from marketplace.sites.operate.my_hit_form import HitForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_requesters, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_requesters, page_of, query_without_page, show
 
 
 @for_requesters
@@ -43,7 +43,7 @@ def hits(request: SignedIn, requester: Requester) -> HttpResponse:
         "counts": counts,
         "state": state,
         "search": search,
-        "filters": filters_of(request),
+        "filters": query_without_page(request),
         "requester": requester,
         "any": any(counts.values()),
         "endpoint": endpoint_of(request),
@@ -85,7 +85,19 @@ def new(request: SignedIn, requester: Requester) -> HttpResponseBase:
     form = HitForm(requester, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         if not confirmed(request):
-            return _ask_to_create(request, form)
+            rewards, fees = form.cost()
+            number, reward = form.cleaned_data["assignments"], form.cleaned_data["reward"]
+            return ask(
+                request,
+                heading=f"Create “{form.cleaned_data['title']}”?",
+                text=f"It can cost up to {usd(rewards + fees)}: {number} × {usd(reward)} in rewards and {usd(fees)} in "
+                "fees. The money is held, and what is not needed comes back to your balance.",
+                button="Create the HIT",
+                back=reverse("operate_my_new_hit"),
+                section="hits",
+                role="requester",
+                danger=False,
+            )
         try:
             hit = page_actions.create_hit(
                 requester=requester,
@@ -101,22 +113,6 @@ def new(request: SignedIn, requester: Requester) -> HttpResponseBase:
             return redirect("operate_my_hit", hit.hit_id)
     context = {"form": form, "available": payments.available(requester), "section": "hits"}
     return show(request, "my_hit_new.html", context, role="requester", status=422 if form.errors else 200)
-
-
-def _ask_to_create(request: SignedIn, form: HitForm) -> HttpResponse:
-    rewards, fees = form.cost()
-    number = form.cleaned_data["assignments"]
-    return ask(
-        request,
-        heading=f"Create “{form.cleaned_data['title']}”?",
-        text=f"It can cost up to {usd(rewards + fees)}: {number} × {usd(form.cleaned_data['reward'])} in rewards and "
-        f"{usd(fees)} in fees. The money is held, and what is not needed comes back to your balance.",
-        button="Create the HIT",
-        back=reverse("operate_my_new_hit"),
-        section="hits",
-        role="requester",
-        danger=False,
-    )
 
 
 @for_requesters

@@ -51,21 +51,18 @@ class LayoutForm(forms.Form):
         file: UploadedFile[bytes] | None = data.pop("file", None)
         if file is not None and data.get("html", "").strip():
             self.add_error("file", "Type the page or choose a file, not both.")
+        elif file is not None and (file.size or 0) > MOST_BYTES:
+            self.add_error("file", f"The file has {file.size:,} bytes. It can have at most {MOST_BYTES:,}.")
+            data["html"] = ""
         elif file is not None:
-            data["html"] = self._text_of(file)
+            try:
+                data["html"] = str(file.read(), "utf-8-sig")
+            except UnicodeDecodeError:
+                self.add_error("file", "This file is not UTF-8 text.")
+                data["html"] = ""
         elif not data.get("html", "").strip() and "html" not in self.errors:
             self.add_error("html", "Type the page or choose a file.")
         return data
-
-    def _text_of(self, file: UploadedFile[bytes]) -> str:
-        if (file.size or 0) > MOST_BYTES:
-            self.add_error("file", f"The file has {file.size:,} bytes. It can have at most {MOST_BYTES:,}.")
-            return ""
-        try:
-            return str(file.read(), "utf-8-sig")
-        except UnicodeDecodeError:
-            self.add_error("file", "This file is not UTF-8 text.")
-            return ""
 
 
 @for_requesters

@@ -12,7 +12,7 @@ from marketplace import clock, links
 from marketplace.models import AccessKey, AuditRow, Hit, Invitation, LedgerEntry, Requester, Worker
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import LogFilter
-from marketplace.sites.operate.page import SignedIn, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, for_operators, page_of, query_without_page, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,5 +75,5 @@ def log(request: SignedIn) -> HttpResponse:
     """Who did what, newest first; filtered by requester, kind, days and words."""
     form = LogFilter(request.GET)
     rows = queries.log(**form.cleaned_data) if form.is_valid() else queries.log()
-    context = {"page": page_of(rows, request), "filter": form, "filters": filters_of(request), "section": "log"}
+    context = {"page": page_of(rows, request), "filter": form, "filters": query_without_page(request), "section": "log"}
     return show(request, "log.html", context, status=422 if form.errors else 200)

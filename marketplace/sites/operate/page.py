@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec
 
-from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
-from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
 from django.forms import Form
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from accounts.web import SignedIn as SignedIn
+from accounts.web import go_to_sign_in
+from accounts.web import page_of as page_of
+from accounts.web import query_without_page as query_without_page
 from marketplace.access import is_operator, requester_of, require_operator, require_requester
 from marketplace.models import Requester
 from marketplace.services.messages.worker_messages import unread_replies
 from marketplace.sites.operate.csv_file import csv_lines
 
 P = ParamSpec("P")
-M = TypeVar("M", bound=Model)
-SAFE_METHODS = ("GET", "HEAD")
-PER_PAGE = 50
-
-
-class SignedIn(HttpRequest):
-    """A request from a signed-in user, as ``signed_in`` guarantees."""
-
-    user: User
 
 
 def signed_in(
@@ -43,8 +33,7 @@ def signed_in(
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)  # type: ignore[arg-type]
-        back = request.get_full_path() if request.method in SAFE_METHODS else reverse("operate_home")
-        return redirect_to_login(back, reverse("operate_login"))
+        return go_to_sign_in(request, login="operate_login", home="operate_home")
 
     return wrapped
 
@@ -132,18 +121,6 @@ def ask(
         "section": section,
     }
     return show(request, "confirm.html", context, role=role, status=status)
-
-
-def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:
-    """The page that ``?page=`` asks for, or the nearest one."""
-    return Paginator(rows, per_page).get_page(request.GET.get("page"))
-
-
-def filters_of(request: HttpRequest) -> str:
-    """The filters in the address, for the links between pages."""
-    query = request.GET.copy()
-    query.pop("page", None)
-    return query.urlencode()
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> HttpResponseBase:

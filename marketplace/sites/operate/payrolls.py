@@ -101,14 +101,28 @@ def pay(request: SignedIn, number: int) -> HttpResponseBase:
     """Mark the selected rows, or all open ones, as paid. It asks first."""
     payroll = _payroll_or_404(number)
     form = PaidForm(request.POST)
-    rows = None if "all" in request.POST else [int(pk) for pk in request.POST.getlist("row") if _is_key(pk)]
+    pks = (pk for pk in request.POST.getlist("row") if pk.isascii() and pk.isdigit() and len(pk) <= 18)
+    rows = None if "all" in request.POST else [int(pk) for pk in pks]
     if rows == []:
         form.add_error(None, "Select the workers you have paid, or all.")
     if not form.is_valid():
         return _payroll_page(request, payroll, form, status=422)
     reference = form.cleaned_data["reference"]
     if not confirmed(request):
-        return _ask_whether_paid(request, payroll, rows, reference)
+        unpaid_rows = queries.rows_of(payroll).filter(payout=None)
+        unpaid = list(unpaid_rows if rows is None else unpaid_rows.filter(pk__in=rows))
+        lines = [f"{row.worker.worker_id}  {row.name}  {usd(row.amount)}" for row in unpaid[:MOST_NAMED]]
+        if len(unpaid) > MOST_NAMED:
+            lines.append(f"and {len(unpaid) - MOST_NAMED} more")
+        return ask(
+            request,
+            heading=f"Mark {usd(sum((row.amount for row in unpaid), ZERO))} as paid to {_workers(len(unpaid))}?",
+            text=f"Reference: {reference}. You cannot undo this. If a payment comes back later, you can record that.",
+            lines=lines,
+            button="Mark as paid",
+            back=reverse("operate_payroll", args=[payroll.number]),
+            section="payrolls",
+        )
     try:
         marked = service.mark_paid(payroll=payroll, rows=rows, reference=reference, actor=request.user.get_username())
     except Refusal as refused:
@@ -121,30 +135,8 @@ def pay(request: SignedIn, number: int) -> HttpResponseBase:
     return redirect("operate_payroll", number)
 
 
-def _is_key(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 18
-
-
 def _workers(n: int) -> str:
     return f"{n} worker{'s' if n != 1 else ''}"
-
-
-def _ask_whether_paid(request: SignedIn, payroll: Payroll, rows: list[int] | None, reference: str) -> HttpResponse:
-    chosen = queries.rows_of(payroll).filter(payout=None)
-    unpaid = list(chosen if rows is None else chosen.filter(pk__in=rows))
-    total = sum((row.amount for row in unpaid), ZERO)
-    lines = [f"{row.worker.worker_id}  {row.name}  {usd(row.amount)}" for row in unpaid[:MOST_NAMED]]
-    if len(unpaid) > MOST_NAMED:
-        lines.append(f"and {len(unpaid) - MOST_NAMED} more")
-    return ask(
-        request,
-        heading=f"Mark {usd(total)} as paid to {_workers(len(unpaid))}?",
-        text=f"Reference: {reference}. You cannot undo this. If a payment comes back later, you can record that.",
-        lines=lines,
-        button="Mark as paid",
-        back=reverse("operate_payroll", args=[payroll.number]),
-        section="payrolls",
-    )
 
 
 @for_operators
@@ -186,17 +178,16 @@ def returned(request: SignedIn, number: int, payout_pk: int) -> HttpResponseBase
 def payroll_csv(request: SignedIn, number: int) -> HttpResponseBase:
     """The payroll as it was created: the same bytes every time."""
     payroll = get_object_or_404(Payroll, number=number)
-    return csv_response(f"payroll-{number}.csv", COLUMNS, map(_row, queries.rows_of(payroll).iterator(chunk_size=2000)))
-
-
-def _row(row: PayrollRow) -> tuple[object, ...]:
-    payroll = row.payroll
-    return (
-        *(payroll.number, payroll.since, payroll.until),
-        *(row.worker.worker_id, row.name, row.email, row.payment_address, row.country),
-        *(row.rewards, row.bonuses, row.returned, row.amount, "USD", row.earned_since, row.earned_until),
-        *(row.paid_before, row.open_before),
+    lines = (
+        (
+            *(row.payroll.number, row.payroll.since, row.payroll.until),
+            *(row.worker.worker_id, row.name, row.email, row.payment_address, row.country),
+            *(row.rewards, row.bonuses, row.returned, row.amount, "USD", row.earned_since, row.earned_until),
+            *(row.paid_before, row.open_before),
+        )
+        for row in queries.rows_of(payroll).iterator(chunk_size=2000)
     )
+    return csv_response(f"payroll-{number}.csv", COLUMNS, lines)
 
 
 @for_operators

@@ -208,20 +208,19 @@ def log(
         rows = rows.filter(at__gte=midnight(since))
     if until:
         rows = rows.filter(at__lt=midnight(until + timedelta(days=1)))
-    if q:
-        with_words = Q(actor__icontains=q) | Q(action__icontains=q) | Q(about__icontains=q)
-        rows = rows.filter(_about_id(q) if _ID.fullmatch(q) else with_words)
+    if _ID.fullmatch(q):
+        concerns_id = Q(about=q)
+        # Look the worker up first: PostgreSQL reads the whole log for an OR with a subquery.
+        worker = Worker.objects.filter(worker_id=q).values_list("pk", flat=True).first()
+        if worker is not None:
+            concerns_id |= Q(worker=worker)
+        if q.startswith("AKIA"):
+            concerns_id |= Q(access_key=q)
+        rows = rows.filter(concerns_id)
+    elif q:
+        rows = rows.filter(Q(actor__icontains=q) | Q(action__icontains=q) | Q(about__icontains=q))
     return rows.order_by("-pk")
 
 
 #: IDs of HITs, assignments, workers and keys use an index. A search for words must read every row.
 _ID = re.compile(r"[A-Z0-9]{10,}", re.ASCII)
-
-
-def _about_id(identifier: str) -> Q:
-    condition = Q(about=identifier)
-    # Look the worker up first: PostgreSQL reads the whole log for an OR with a subquery.
-    worker = Worker.objects.filter(worker_id=identifier).values_list("pk", flat=True).first()
-    if worker is not None:
-        condition |= Q(worker=worker)
-    return condition | Q(access_key=identifier) if identifier.startswith("AKIA") else condition

@@ -12,6 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.web import PER_PAGE
 from marketplace.models import AccessKey, Requester
 from marketplace.money import usd
 from marketplace.services.accounts import requester_accounts
@@ -19,7 +20,7 @@ from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import AttachUserForm, DepositForm, RequesterForm, WithdrawalForm
-from marketplace.sites.operate.page import PER_PAGE, SignedIn, ask, confirmed, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_operators, page_of, show
 
 
 @for_operators

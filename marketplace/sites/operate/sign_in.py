@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.contrib.auth import views as auth
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.contrib.auth.views import LogoutView
+from django.http import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 
-from accounts.signing_in import Entrance, OwnPasswordView, SignInForm, sign_in
+from accounts.signing_in import Entrance, OwnPasswordView, SignInView
 from marketplace.access import is_operator, requester_of, worker_of
 from marketplace.sites.operate import overview
 from marketplace.sites.operate.page import SignedIn, signed_in
@@ -31,35 +29,16 @@ OPERATORS_SITE = Entrance(
 )
 
 
-class OperateSignInForm(SignInForm):
-    entrance = OPERATORS_SITE
-
-
-class Login(auth.LoginView):
+class Login(SignInView):
     """Sign-in for operators and requesters. Users who forgot their password can ask an operator for a link."""
 
     template_name = "marketplace/operate/login.html"
-    authentication_form = OperateSignInForm
+    entrance = OPERATORS_SITE
     next_page = "operate_home"
     extra_context = {"workers_site": WORKERS_SITE}
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        user = request.user
-        if request.method == "GET" and isinstance(user, User) and may_enter(user):
-            return HttpResponseRedirect(self.get_success_url())
-        return super().dispatch(request, *args, **kwargs)
 
-    def form_valid(self, form: Any) -> HttpResponse:
-        sign_in(self.request, form.get_user(), entrance=OPERATORS_SITE)
-        return HttpResponseRedirect(self.get_success_url())
-
-    def form_invalid(self, form: Any) -> HttpResponse:
-        response = super().form_invalid(form)
-        response.status_code = form.status
-        return response
-
-
-class Logout(auth.LogoutView):
+class Logout(LogoutView):
     next_page = "operate_login"
 
 

@@ -11,12 +11,13 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
+from common.words import counted
 from marketplace import clock, links
 from marketplace.models import Worker
 from marketplace.services.accounts import worker_accounts
 from marketplace.sites.operate import money_queries, queries
 from marketplace.sites.operate.forms import InvitationForm, WorkerFilter, WorkerForm
-from marketplace.sites.operate.page import SignedIn, ask, confirmed, filters_of, for_operators, page_of, show
+from marketplace.sites.operate.page import SignedIn, ask, confirmed, for_operators, page_of, query_without_page, show
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,12 @@ def workers(request: SignedIn) -> HttpResponse:
     selected = queries.workers(
         search=chosen.get("q", ""), country=chosen.get("country", ""), active=chosen.get("active", "")
     )
-    context = {"page": page_of(selected, request), "filter": form, "filters": filters_of(request), "section": "workers"}
+    context = {
+        "page": page_of(selected, request),
+        "filter": form,
+        "filters": query_without_page(request),
+        "section": "workers",
+    }
     return show(request, "workers.html", context)
 
 
@@ -117,7 +123,7 @@ def make_links(*, email: str, count: int, days: int, actor: str, request: HttpRe
     if email:
         letter = (
             "Hello,\n\nYou are invited to work on paid tasks. Create your account with this link:\n\n"
-            f"{new_links[0]}\n\nIt is only for you. It works once, within {days} day{'s' if days != 1 else ''}.\n"
+            f"{new_links[0]}\n\nIt is only for you. It works once, within {counted(days, 'day')}.\n"
         )
         send("Your invitation", letter, email, new_links[0])
     return new_links

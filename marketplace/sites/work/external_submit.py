@@ -7,6 +7,7 @@ secret that only its worker's frame has. A repeated submission gets the same res
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig, TooManyFieldsSent
@@ -29,6 +30,10 @@ TOO_MUCH = (
     f"A submission can have at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields and 2 MB. Nothing was saved. "
     "Go back, shorten your answers and submit again."
 )
+TOO_LATE: dict[str, str] = {
+    State.ABANDONED: "Your answers arrived after the time limit, so the task is offered to somebody else.",
+    State.RETURNED: "You returned this task, so it is no longer yours.",
+}
 
 
 @never_cache
@@ -42,22 +47,14 @@ def external_submit(request: HttpRequest) -> HttpResponse:
         return _refuse(request, "Not submitted", TOO_MUCH, 413)
     if assignment_id == frames.NOT_AVAILABLE:
         return _refuse(request, "This was a preview", "Accept the task first. Then you can submit it.", 403)
-    assignments = Assignment.objects.select_related("hit", "worker")
-    assignment = assignments.filter(assignment_id=assignment_id).first() if assignment_id.isalnum() else None
+    with_hits = Assignment.objects.select_related("hit", "worker")
+    assignment = with_hits.filter(assignment_id=assignment_id).first() if assignment_id.isalnum() else None
     if assignment is None:
         line = "There is no assignment with the ID that this page sent. Nothing was saved."
         return _refuse(request, "Not submitted", line, 404)
-    return _submit(request, assignment, answers_in(fields))
-
-
-def answers_in(fields: QueryDict) -> dict[str, list[str]]:
-    """Every field except the assignment ID, in the order of the form."""
-    return {name: fields.getlist(name) for name in fields if name != "assignmentId"}
-
-
-def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, list[str]]) -> HttpResponse:
     if assignment.state in assignments.ARRIVED:
         return _arrived(request, assignment)
+    answers = answers_in(fields)
     if not answers:
         line = "The page sent only the assignment ID and no answer. Nothing was saved."
         return _refuse(request, "Not submitted", line, 400, assignment)
@@ -66,18 +63,15 @@ def _submit(request: HttpRequest, assignment: Assignment, answers: dict[str, lis
     except Refusal as refused:
         due_changes.bring_up_to_date(hit=assignment.hit)  # its time may just have run out
         assignment.refresh_from_db(fields=["state"])
-        if assignment.state in assignments.ARRIVED:  # the same answers were sent just before
-            return _arrived(request, assignment)
-        return _refuse(request, "Not submitted", _why(assignment, refused), 409, assignment)
+        if assignment.state not in assignments.ARRIVED:  # else, the same answers were sent just before
+            line = TOO_LATE.get(assignment.state, refused.message)
+            return _refuse(request, "Not submitted", line, 409, assignment)
     return _arrived(request, assignment)
 
 
-def _why(assignment: Assignment, refused: Refusal) -> str:
-    if assignment.state == State.ABANDONED:
-        return "Your answers arrived after the time limit, so the task is offered to somebody else."
-    if assignment.state == State.RETURNED:
-        return "You returned this task, so it is no longer yours."
-    return refused.message
+def answers_in(fields: QueryDict) -> dict[str, list[str]]:
+    """Every field except the assignment ID, in the order of the form."""
+    return {name: fields.getlist(name) for name in fields if name != "assignmentId"}
 
 
 def _arrived(request: HttpRequest, assignment: Assignment) -> HttpResponse:
@@ -101,19 +95,13 @@ def _page(
 ) -> HttpResponse:
     # Rendered without the request, so nothing on this page can need a session.
     response = HttpResponse(render_to_string("marketplace/work/submitted.html", dict(context)), status=status)
-    own_origin = frames.origin(links.base(request))
-    response["Content-Security-Policy"] = frames.submitted_policy(own_origin, _framed_by(assignment))
+    question_origin = ""
+    if assignment is not None:
+        with suppress(BadXml):
+            url = parse_question(assignment.hit.question).url
+            question_origin = frames.origin(url) if url else ""
+    # The requester's own page can show the form in another frame, so it can frame the response, too.
+    framed_by = [question_origin] if question_origin else []
+    response["Content-Security-Policy"] = frames.submitted_policy(frames.origin(links.base(request)), framed_by)
     response.xframe_options_exempt = True
     return response
-
-
-def _framed_by(assignment: Assignment | None) -> list[str]:
-    """The sites whose pages can frame the response: the requester's own page can show the form in another frame."""
-    if assignment is None:
-        return []
-    try:
-        question = parse_question(assignment.hit.question)
-    except BadXml:
-        return []
-    question_origin = frames.origin(question.url) if question.url else ""
-    return [question_origin] if question_origin else []

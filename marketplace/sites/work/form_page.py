@@ -131,7 +131,10 @@ class Field:
     def rule(self) -> str:
         """The rules for the answer, in words."""
         if self.question.kind == "file":
-            return _file_rule(self.question, self.most_bytes)
+            least, most = self.question.least, self.most_bytes
+            limits = [f"at least {in_words(least)}"] if least and least > 1 else []
+            limits += [f"at most {in_words(most)}"] if most else []
+            return f"A file of {' and '.join(limits)}." if limits else "A file."
         if self.question.kind == "several":
             bounds = _bounds(self.question.least, self.question.most)
             return f"Choose {bounds}." if bounds else ""
@@ -168,12 +171,6 @@ def _text_rule(rule: TextRule) -> str:
     return " ".join(sentences)
 
 
-def _file_rule(question: FormQuestion, most: int | None) -> str:
-    limits = [f"at least {in_words(question.least)}"] if question.least and question.least > 1 else []
-    limits += [f"at most {in_words(most)}"] if most else []
-    return f"A file of {' and '.join(limits)}." if limits else "A file."
-
-
 @dataclass(frozen=True, slots=True)
 class Part:
     """Content between the questions (``blocks``), or one question."""
@@ -204,34 +201,30 @@ class Files:
 def fresh(form: Form, files: Files | None = None) -> FormPage:
     """The form when it is first shown, with the files that were chosen before."""
     files = files or Files()
-    filled = {question.identifier: _default(question) for question in form.questions}
+    filled = {
+        question.identifier: Given(
+            (question.rule.default,) if question.rule.default else (), question.other.default if question.other else ""
+        )
+        for question in form.questions
+    }
     filled |= {name: Given(upload=upload) for name, upload in files.kept.items()}
     return _page(form, filled, {}, files)
-
-
-def _default(question: FormQuestion) -> Given:
-    other = question.other.default if question.other else ""
-    return Given((question.rule.default,) if question.rule.default else (), other)
 
 
 def answered(form: Form, fields: QueryDict, files: Files | None = None) -> tuple[FormPage, dict[str, Given]]:
     """The form with the sent answers and their errors, and the answers by question."""
     files = files or Files()
-    answers = {
-        question.identifier: _answer_sent(question, number, fields, files)
-        for number, question in enumerate(form.questions, start=1)
-    }
+    answers = {}
+    for number, question in enumerate(form.questions, start=1):
+        if question.kind == "file":
+            answers[question.identifier] = Given(upload=files.kept.get(question.identifier))
+        else:
+            values = [value.replace("\r\n", "\n") for value in fields.getlist(f"q{number}")]
+            other = fields.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
+            answers[question.identifier] = Given(tuple(value for value in values if value), other)
     answered_only = {name: answer for name, answer in answers.items() if answer.values or answer.other or answer.upload}
     problems = {**check_answers(form, answered_only), **files.problems}
     return _page(form, answers, problems, files), answered_only
-
-
-def _answer_sent(question: FormQuestion, number: int, fields: QueryDict, files: Files) -> Given:
-    if question.kind == "file":
-        return Given(upload=files.kept.get(question.identifier))
-    values = [value.replace("\r\n", "\n") for value in fields.getlist(f"q{number}")]
-    other = fields.get(f"q{number}-other", "").replace("\r\n", "\n") if question.other else ""
-    return Given(tuple(value for value in values if value), other)
 
 
 def _page(form: Form, filled: Mapping[str, Given], problems: Mapping[str, str], files: Files) -> FormPage:
@@ -255,11 +248,10 @@ def plain(block: Block) -> str:
 
 def media_origins(form: Form) -> list[str]:
     """The origins of the form's pictures and sounds: its page can load from these and no others."""
-    origins = {origin(url) for block in form.blocks for url in _sources(block)}
-    return sorted(origins - {""})
-
-
-def _sources(block: Block) -> list[str]:
-    if block.kind == "html":
-        return _SOURCE.findall(block.text)
-    return [block.url] if block.kind in ("image", "audio", "video") else []
+    urls: list[str] = []
+    for block in form.blocks:
+        if block.kind == "html":
+            urls += _SOURCE.findall(block.text)
+        elif block.kind in ("image", "audio", "video"):
+            urls.append(block.url)
+    return sorted({origin(url) for url in urls} - {""})

@@ -11,13 +11,13 @@ from marketplace.models import Worker
 from marketplace.services.messages import worker_messages
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work.forms import ReplyForm
-from marketplace.sites.work.page import SignedIn, for_workers, page_of, show
+from marketplace.sites.work.page import PER_PAGE, SignedIn, for_workers, page_of, show
 
 
 @for_workers
 @require_safe
 def inbox(request: SignedIn, worker: Worker) -> HttpResponse:
-    context = {"page": page_of(worker_messages.inbox(worker), request)}
+    context = {"page": page_of(worker_messages.inbox(worker), request, PER_PAGE)}
     return show(request, "messages.html", context, worker=worker, section="messages")
 
 

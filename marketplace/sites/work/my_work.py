@@ -16,7 +16,7 @@ from marketplace.services.money import payments
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import queries
 from marketplace.sites.work.forms import DisputeForm
-from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, show
+from marketplace.sites.work.page import PER_PAGE, SignedIn, for_workers, page_of, query_without_page, say_refused, show
 
 State = Assignment.State
 SHOWN_PAYOUTS = 50
@@ -31,7 +31,7 @@ def history(request: SignedIn, worker: Worker) -> HttpResponse:
     if state in State.values:
         rows = rows.filter(state=state)
     context = {
-        "page": page_of(rows, request),
+        "page": page_of(rows, request, PER_PAGE),
         "query": query_without_page(request),
         "states": State.values,
         "state": state,

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec
 
 from django.contrib import messages
-from django.contrib.auth.models import User
-from django.contrib.auth.views import redirect_to_login
-from django.core.paginator import Page, Paginator
-from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
-from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
+from accounts.web import SignedIn as SignedIn
+from accounts.web import go_to_sign_in
+from accounts.web import page_of as page_of
+from accounts.web import query_without_page as query_without_page
 from marketplace.access import worker_of
 from marketplace.models import HITType, Worker
 from marketplace.services.messages.worker_messages import unread
 
 P = ParamSpec("P")
-M = TypeVar("M", bound=Model)
-SAFE_METHODS = ("GET", "HEAD")
 PER_PAGE = 25
 MOST_SEARCH = 200
 ACCEPT_NEXT = "market_accept_next"
-
-
-class SignedIn(HttpRequest):
-    """A request from a signed-in user, as ``for_workers`` guarantees."""
-
-    user: User
 
 
 def for_workers(
@@ -47,8 +38,7 @@ def for_workers(
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if not request.user.is_authenticated:
-            back = request.get_full_path() if request.method in SAFE_METHODS else reverse("market_home")
-            return redirect_to_login(back, reverse("market_sign_in"))
+            return go_to_sign_in(request, login="market_sign_in", home="market_home")
         worker = worker_of(request.user)
         if worker is None:
             return render(request, "marketplace/work/not_a_worker.html", status=403)
@@ -105,18 +95,6 @@ def say_refused(request: HttpRequest, refused: Exception) -> None:
     messages.error(request, str(refused))
 
 
-def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:
-    """The page that ``?page=`` asks for, or the nearest one."""
-    return Paginator(rows, per_page).get_page(request.GET.get("page"))
-
-
 def search_of(request: HttpRequest) -> str:
     """The words to search for. PostgreSQL refuses NUL characters."""
     return request.GET.get("q", "").replace("\x00", "").strip()[:MOST_SEARCH]
-
-
-def query_without_page(request: HttpRequest) -> str:
-    """The filters in the address, for the links between pages."""
-    query = request.GET.copy()
-    query.pop("page", None)
-    return query.urlencode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
@@ -16,7 +16,16 @@ from marketplace.questions import BadXml, Given, parse_question
 from marketplace.services.qualifications import qualification_requests as services
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import form_page, frames
-from marketplace.sites.work.page import SignedIn, for_workers, page_of, query_without_page, say_refused, search_of, show
+from marketplace.sites.work.page import (
+    PER_PAGE,
+    SignedIn,
+    for_workers,
+    page_of,
+    query_without_page,
+    say_refused,
+    search_of,
+    show,
+)
 
 State = QualificationRequest.State
 SHOWN_REQUESTS = 30
@@ -27,24 +36,23 @@ SHOWN_REQUESTS = 30
 def qualifications(request: SignedIn, worker: Worker) -> HttpResponse:
     search = search_of(request)
     mine = Qualification.objects.filter(worker=worker, status=Qualification.Status.GRANTED)
+    on_offer = QualificationType.objects.filter(
+        status="Active", deleted_at=None, requestable=True, requester__active=True
+    ).select_related("requester")
+    for word in search.split():
+        on_offer = on_offer.filter(
+            Q(name__icontains=word) | Q(description__icontains=word) | Q(keywords__icontains=word)
+        )
+    others = on_offer.order_by("name", "pk").exclude(pk__in=mine.values("type"))
     requests = QualificationRequest.objects.filter(worker=worker).select_related("type")
     context = {
         "mine": mine.select_related("type__requester").order_by("type__name"),
         "asked": requests.order_by("-started_at", "-pk")[:SHOWN_REQUESTS],
-        "page": page_of(_on_offer(search).exclude(pk__in=mine.values("type")), request),
+        "page": page_of(others, request, PER_PAGE),
         "search": search,
         "query": query_without_page(request),
     }
     return show(request, "qualifications.html", context, worker=worker, section="qualifications")
-
-
-def _on_offer(search: str) -> QuerySet[QualificationType, QualificationType]:
-    types = QualificationType.objects.filter(
-        status="Active", deleted_at=None, requestable=True, requester__active=True
-    ).select_related("requester")
-    for word in search.split():
-        types = types.filter(Q(name__icontains=word) | Q(description__icontains=word) | Q(keywords__icontains=word))
-    return types.order_by("name", "pk")
 
 
 def _type(type_id: str) -> QualificationType:

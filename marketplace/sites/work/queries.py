@@ -88,18 +88,16 @@ def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> li
     """The requirements of a group in order, met or not."""
     requirements = list(requirements)
     standing.learn(requirements)
-    return [_reason(standing, requirement) for requirement in requirements]
-
-
-def _reason(standing: Standing, requirement: Mapping[str, Any]) -> Reason:
-    met, type_ = standing.meets(requirement), standing.type_of(requirement)
-    if met and requirement["Comparator"] in ("Exists", "DoesNotExist"):
-        have = "You have" if requirement["Comparator"] == "Exists" else "You do not have"
-        text = (
-            f"{have} the qualification “{type_.name}”."
-            if type_
-            else f"{standing.name(requirement)}: {have.lower()} it."
-        )
-        return Reason(True, text)
-    can_ask = type_ is not None and type_.requestable and type_.deleted_at is None and type_.status == "Active"
-    return Reason(met, standing.in_words(requirement), type_.type_id if type_ and can_ask and not met else "")
+    in_words = []
+    for requirement in requirements:
+        met, type_, comparator = standing.meets(requirement), standing.type_of(requirement), requirement["Comparator"]
+        if met and comparator in ("Exists", "DoesNotExist"):
+            have = "You have" if comparator == "Exists" else "You do not have"
+            title = standing.name(requirement)
+            text = f"{have} the qualification “{type_.name}”." if type_ else f"{title}: {have.lower()} it."
+            in_words.append(Reason(True, text))
+        else:
+            can_ask = type_ is not None and type_.requestable and type_.deleted_at is None and type_.status == "Active"
+            requestable = type_.type_id if type_ and can_ask and not met else ""
+            in_words.append(Reason(met, standing.in_words(requirement), requestable))
+    return in_words

@@ -40,7 +40,11 @@ LINK_USED = "This link has been used, is too old, or was cut short when it was c
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    back = _way_back(request)
+    target = request.POST.get("next") or request.GET.get("next") or ""
+    safe = url_has_allowed_host_and_scheme(
+        target, allowed_hosts={request.get_host()}, require_https=request.is_secure()
+    )
+    back = target if safe and target.startswith(("/", "http:", "https:")) else reverse("market_home")
     if request.method == "GET" and worker_of(request.user) is not None:
         return redirect(back)
     form = SignInForm(request.POST or None)
@@ -64,14 +68,6 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 def sign_out(request: HttpRequest) -> HttpResponse:
     logout(request)
     return redirect("market_sign_in")
-
-
-def _way_back(request: HttpRequest) -> str:
-    """Where to go after signing in: the page that was asked for, if it is on this site."""
-    target = request.POST.get("next") or request.GET.get("next") or ""
-    hosts = {request.get_host()}
-    safe = url_has_allowed_host_and_scheme(target, allowed_hosts=hosts, require_https=request.is_secure())
-    return target if safe and target.startswith(("/", "http:", "https:")) else reverse("market_home")
 
 
 # --- Links by e-mail ----------------------------------------------------------------------------------------

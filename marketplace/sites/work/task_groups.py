@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from decimal import Decimal
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
@@ -19,6 +18,7 @@ from marketplace.services.qualifications.requirements import Standing
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import queries
 from marketplace.sites.work.page import (
+    PER_PAGE,
     SignedIn,
     accepts_next,
     for_workers,
@@ -38,12 +38,18 @@ _GROUP_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 @for_workers
 @require_safe
 def groups(request: SignedIn, worker: Worker) -> HttpResponse:
-    search, sort, (least, least_problem) = search_of(request), request.GET.get("sort", "newest"), _least_reward(request)
+    search, sort = search_of(request), request.GET.get("sort", "newest")
+    least, least_problem = None, ""
+    if typed := request.GET.get("least", "").strip().removeprefix("$"):
+        try:
+            least = money.amount(typed)
+        except ValueError:  # an invalid reward filters nothing
+            least_problem = "Write an amount in dollars, such as 0.50."
     only_qualified, standing = request.GET.get("qualified") == "1", Standing(worker)
     groups_found = offers.groups_for(worker=worker, search=search, sort=sort, least_reward=least, standing=standing)
     if only_qualified:
         groups_found = [group for group in groups_found if group.qualified]
-    page, open_tasks = page_of(groups_found, request), assignments.running(worker)
+    page, open_tasks = page_of(groups_found, request, PER_PAGE), assignments.running(worker)
     rates = queries.approval_rates(group.requester.pk for group in page)
     mine = {task.hit.hit_type_id: task for task in open_tasks}
     context = {
@@ -86,17 +92,6 @@ def _names(hit_types: Sequence[HITType]) -> list[str]:
         numbered[name] += 1
         names.append(f"{name}, {numbered[name]} of {times_used[name]}" if times_used[name] > 1 else name)
     return names
-
-
-def _least_reward(request: HttpRequest) -> tuple[Decimal | None, str]:
-    """The minimum reward in the filter, and what is wrong with it. An invalid reward filters nothing."""
-    typed = request.GET.get("least", "").strip().removeprefix("$")
-    if not typed:
-        return None, ""
-    try:
-        return money.amount(typed), ""
-    except ValueError:
-        return None, "Write an amount in dollars, such as 0.50."
 
 
 @for_workers
