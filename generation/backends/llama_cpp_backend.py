@@ -15,7 +15,7 @@ from typing import Any
 
 from generation.backends.base import LOADING, BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.batch_rows import refused
-from generation.backends.llama_engine import LlamaEngine
+from generation.backends.llama_engine import NO_BEAM, LlamaEngine
 from generation.backends.model_origin import origin_of
 from generation.decoding.decoders import Decoder
 
@@ -81,9 +81,7 @@ class LlamaCppBackend:
         return len(self.vocabulary.encode(text))
 
     def refusal(self, decoder: Decoder) -> str:
-        if decoder.beams > 1:
-            return "llama.cpp has no beam search; use the backend transformers for it, or greedy."
-        return ""
+        return NO_BEAM if decoder.beams > 1 else ""
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
         return refused(requests, self.vocabulary)
