@@ -61,7 +61,13 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     scores["n"] = rated.groupby("item", sort=False).size()
     scores["workers"] = scores_by_worker.size()
     rated = rated.assign(mean=by_part.transform("mean"), count=by_part.transform("size"))
-    half = _half_width(rated, parts.size(), scores["workers"], level)
+    # Half the ordinary t interval, from each worker's influence on the score.
+    influence = (rated["value"] - rated["mean"]) / rated["count"] / rated["item"].map(parts.size())
+    by_worker = influence.groupby([rated["item"], rated["worker"]], sort=False).sum()
+    squares = (by_worker**2).groupby(level="item", sort=False).sum()
+    several = scores["workers"].where(scores["workers"] > 1)
+    quantile = pd.Series(student.ppf((1 + level) / 2, np.asarray(several - 1, dtype=float)), several.index)
+    half: pd.Series = quantile * np.sqrt(squares * several / (several - 1))
     half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
     scores["low"], scores["high"] = _interval(scores["score"], half, score)
     scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
@@ -107,13 +113,3 @@ def _interval(means: pd.Series, half: pd.Series, score: Score) -> tuple[pd.Serie
     ends = (lowest + width * expit(centre + sign * reach) for sign in (-1, 1))
     low, high = (pd.Series(end, means.index) for end in ends)
     return low, high
-
-
-def _half_width(rated: pd.DataFrame, parts: pd.Series, workers: pd.Series, level: float) -> pd.Series:
-    """Half the ordinary t interval, from each worker's influence on the score."""
-    influence = (rated["value"] - rated["mean"]) / rated["count"] / rated["item"].map(parts)
-    by_worker = influence.groupby([rated["item"], rated["worker"]], sort=False).sum()
-    squares = (by_worker**2).groupby(level="item", sort=False).sum()
-    several = workers.where(workers > 1)
-    quantile = pd.Series(student.ppf((1 + level) / 2, np.asarray(several - 1, dtype=float)), several.index)
-    return quantile * np.sqrt(squares * several / (several - 1))

@@ -100,7 +100,10 @@ def read_columns(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
         for position, level, append in columns_to_read:
             append(level[cells[position]])
     _refuse_no_rows(path, len(numbers))
-    data = {name: _categorical(level, code) for name, level, code in zip(names, levels, codes, strict=True)}
+    data = {}
+    for name, level, code in zip(names, levels, codes, strict=True):
+        texts = pd.Index(np.array(list(level), dtype=object), dtype=object)
+        data[name] = pd.Categorical.from_codes(np.frombuffer(code, dtype=np.int32), texts)
     return pd.DataFrame(data, index=pd.Index(np.frombuffer(numbers, dtype=np.int64), name="row"), columns=names)
 
 
@@ -125,11 +128,6 @@ class _Codes(dict[str | None, int]):
             return -1
         self[cell] = code = len(self)
         return code
-
-
-def _categorical(levels: _Codes, codes: array[int]) -> pd.Categorical:
-    names = np.array(list(levels), dtype=object)
-    return pd.Categorical.from_codes(np.frombuffer(codes, dtype=np.int32), pd.Index(names, dtype=object))
 
 
 def _refuse_no_rows(path: str | Path, rows: int) -> None:
@@ -191,7 +189,9 @@ def _separated(path: str | Path, separator: str) -> Iterator[Record]:
                 elif len(cells) == len(header):
                     yield number, cells
                 else:
-                    raise _wrong_length(path, number, len(cells), len(header))
+                    what = f"has {len(cells)} cell{'s' * (len(cells) != 1)}, the header has {len(header)}"
+                    fix = "put texts that hold separators or line breaks in quotes"
+                    raise InputError(path, f"row {number}", what, fix)
     except csv.Error as error:
         where = f"row {number + 1}" if header else "header"
         fix = 'close every quote, and double a quote inside a text: ""'
@@ -200,11 +200,6 @@ def _separated(path: str | Path, separator: str) -> Iterator[Record]:
         csv.field_size_limit(limit)
     if not header:
         raise InputError(path, "", "the file is empty", "it needs a header and rows")
-
-
-def _wrong_length(path: str | Path, number: int, cells: int, header: int) -> InputError:
-    what = f"has {cells} cell{'s' * (cells != 1)}, the header has {header}"
-    return InputError(path, f"row {number}", what, "put texts that hold separators or line breaks in quotes")
 
 
 def _check_header(path: str | Path, header: Sequence[str]) -> None:

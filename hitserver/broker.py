@@ -87,7 +87,15 @@ class Channel(filesystem.Channel):
         for name in sorted(path.name for path in self.queue_folder.iterdir()):
             if name.partition(".")[2] != f"{queue}.msg":
                 continue
-            path = self._own_folder() / name
+            if self._holder_folder is None:
+                # For the messages that this channel takes. The kernel holds the lock, so it ends with the process.
+                folder = self.taken_folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+                draft = self.taken_folder / f".{folder.name}"
+                draft.mkdir()
+                self._holder = (draft / LOCK).open("w")
+                fcntl.flock(self._holder, fcntl.LOCK_EX)
+                self._holder_folder = draft.rename(folder)
+            path = self._holder_folder / name
             try:
                 (self.queue_folder / name).rename(path)
             except FileNotFoundError:  # another process was faster
@@ -96,17 +104,6 @@ class Channel(filesystem.Channel):
             self.taken[payload["properties"]["delivery_tag"]] = path
             return payload
         raise Empty
-
-    def _own_folder(self) -> Path:
-        """The folder for messages that this channel took. The kernel holds the lock, so it ends with the process."""
-        if self._holder_folder is None:
-            folder = self.taken_folder / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
-            draft = self.taken_folder / f".{folder.name}"
-            draft.mkdir()
-            self._holder = (draft / LOCK).open("w")
-            fcntl.flock(self._holder, fcntl.LOCK_EX)
-            self._holder_folder = draft.rename(folder)
-        return self._holder_folder
 
     # --- after the work, or its end ---
 

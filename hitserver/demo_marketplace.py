@@ -119,7 +119,10 @@ class MarketWorker:
                 submitted += 1
                 self.done()
             else:
-                self._give_back(task)
+                form = task.form(re.compile(r"/return$"))
+                if form is None:
+                    raise OffTrack(f"{task.url} has no button to return the HIT.")
+                self.site.open(form.action, form.fields)
                 break
         return submitted
 
@@ -130,12 +133,6 @@ class MarketWorker:
             return None
         page = self.site.open(offered.action, offered.fields)
         return page if _TASK.search(urlsplit(page.url).path) else None
-
-    def _give_back(self, task: Page) -> None:
-        form = task.form(re.compile(r"/return$"))
-        if form is None:
-            raise OffTrack(f"{task.url} has no button to return the HIT.")
-        self.site.open(form.action, form.fields)
 
     def _answer(self, task: Page) -> bool:
         """Does the work in the frame, without a cookie. False if the study has nothing for this worker in this HIT."""
@@ -154,17 +151,14 @@ class MarketWorker:
             return False
         finally:
             bot.browser.close()
-        self._hand_in(f"{path}done")
-        return True
-
-    def _hand_in(self, path: str) -> None:
-        """Submits the HIT as the last page in the frame does: with a form, and again without a cookie."""
+        # Submits the HIT as the last page in the frame does: with a form, and again without a cookie.
         browser = Visitor()
-        last = browser.open(f"{self.base_url}{path}")
+        last = browser.open(f"{self.base_url}{path}done")
         form = last.form(re.compile(r"/mturk/externalSubmit$"))
         if form is None:
             raise OffTrack(f"{last.url} has no form that submits the HIT.")
         browser.open(form.action, form.fields)
+        return True
 
 
 # --- The requester ----------------------------------------------------------------------------------------------

@@ -163,17 +163,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             most = max(by_address.values(), key=len, default=[])
             if not most:
                 return
-            self._evict(most.pop(0))
-
-    def _evict(self, conn: Connection) -> None:
-        conn.evicted = True
-        if conn in self.gathering:
-            self._drop(conn)
-            return
-        self.keepalived_conns.remove(conn)
-        self.poller.unregister(conn.sock)
-        self.nr_conns -= 1
-        conn.close()
+            conn = most.pop(0)
+            conn.evicted = True
+            if conn in self.gathering:
+                self._drop(conn)
+            else:
+                self.keepalived_conns.remove(conn)
+                self.poller.unregister(conn.sock)
+                self.nr_conns -= 1
+                conn.close()
 
     def gather(self, conn: Connection) -> None:
         """Collects the connection's next request. A part of it may have arrived already."""

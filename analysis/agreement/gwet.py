@@ -104,7 +104,14 @@ class Gwet:
     def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
         sums = row_sums(table)
         pairs = sums**2 - sums
-        agreement = np.nan_to_num(ratio(_credit_within_units(table, self.credit) - sums, pairs))
+        # Σ_kl n_ik w_kl n_il per unit (U,), self-pairs included; a block of units at a time.
+        if self.credit is None:
+            credited = row_sums(table**2)
+        else:
+            block = max(1, CHUNK_CELLS // len(self.credit))
+            units = (table[start : start + block] for start in range(0, table.shape[0], block))
+            credited = np.concatenate([row_sums(part.multiply(part @ self.credit).tocsr()) for part in units])
+        agreement = np.nan_to_num(ratio(credited - sums, pairs))
         shares = sparse.csr_array(sparse.diags_array(np.nan_to_num(ratio(np.ones_like(sums), sums))) @ table)
         paired, rated = ((counted > 0).astype(np.float64) for counted in (pairs, sums))
         return np.stack([agreement, paired, rated], axis=1), shares
@@ -116,12 +123,3 @@ class Gwet:
         evenness = 1 - ratio(margins.squares(), sums[:, 2] ** 2)
         chance = total / (self.categories * (self.categories - 1)) * evenness
         return 1 - ratio(1 - ratio(sums[:, 0], sums[:, 1]), 1 - chance)
-
-
-def _credit_within_units(table: sparse.csr_array, credit: FloatArray | None) -> FloatArray:
-    """Σ_kl n_ik w_kl n_il per unit (U,), self-pairs included; a block of units at a time."""
-    if credit is None:
-        return row_sums(table**2)
-    block = max(1, CHUNK_CELLS // len(credit))
-    parts = (table[start : start + block] for start in range(0, table.shape[0], block))
-    return np.concatenate([row_sums(part.multiply(part @ credit).tocsr()) for part in parts])

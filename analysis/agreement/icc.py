@@ -79,7 +79,13 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
     if form[0] == "1" and not squares.equal:
         method = "F distribution, approximate for unequal numbers"
     if form[2] == "k":
-        value, low, high = (_of_mean(single, squares.k) for single in (value, low, high))
+        # The reliability of the mean of k ratings from that of a single rating (Spearman–Brown).
+        k, singles = squares.k, (value, low, high)
+        denominators = [1 + (k - 1) * single for single in singles]
+        value, low, high = (
+            k * single / denominator if denominator > 1e-12 else math.nan
+            for single, denominator in zip(singles, denominators, strict=True)
+        )
     if math.isnan(value):
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
     elif math.isnan(low):
@@ -173,9 +179,3 @@ def _form_two(s: MeanSquares, alpha: float) -> Triple:
     low = n * (msb - lower_f * mse) / (lower_f * rater_variance + n * msb)
     high = n * (upper_f * msb - mse) / (rater_variance + n * upper_f * msb)
     return value, low, high
-
-
-def _of_mean(single: float, k: float) -> float:
-    """The reliability of the mean of k ratings from that of a single rating (Spearman–Brown)."""
-    denominator = 1 + (k - 1) * single
-    return k * single / denominator if denominator > 1e-12 else math.nan

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from analysis.commands.options import Subparsers, add_resampling, finite_number, positive
 from analysis.commands.output import Outcome, options_used, print_json
-from analysis.commands.sets import Scored, add_scored, groups_in, named, names_in, read_scored
+from analysis.commands.sets import add_scored, groups_in, named, names_in, read_scored
 from analysis.diversity.evaluation import con_test, dec_test, subsampled
 from analysis.diversity.ranking import pair_differences, ranking_test
 from analysis.diversity.resampling import Bootstrap
@@ -91,9 +91,28 @@ def run_dectest(args: argparse.Namespace) -> int:
         row = scored.frame.index[scored.labels <= 0][0]
         where = f'row {row}, column "{LABEL}"'
         raise InputError(args.file, where, "0 or less has no logarithm", "leave out --log10")
+    subsample_estimates, lines = {}, []
     with named(args.file, "use sets made with different parameters"):
         result = dec_test(scored.scores, scored.labels, log10=args.log10, plan=_plan(args), groups=groups)
-        subsample_estimates, lines = _subsamples(args, scored)
+        if args.subsample is not None:
+            spread = subsampled(
+                scored.scores,
+                scored.labels,
+                size=args.subsample,
+                repeats=args.repeats,
+                seed=args.seed,
+                level=args.confidence,
+                log10=args.log10,
+            )
+            subsample_estimates = {
+                "subsampled_spearman": spread.spearman,
+                "subsampled_spearman_sd": Estimate(spread.spearman_sd, n=spread.spearman.n, n_of="sets"),
+                "subsampled_pearson": spread.pearson,
+                "subsampled_pearson_sd": Estimate(spread.pearson_sd, n=spread.pearson.n, n_of="sets"),
+            }
+            parts = (("spearman", spread.spearman, spread.spearman_sd), ("pearson", spread.pearson, spread.pearson_sd))
+            summary = ", ".join(f"{name} {mean.value:.3f} ({sd:.3f})" for name, mean, sd in parts)
+            lines = [f"{args.repeats} subsamples of {args.subsample}, mean (s.d.): {summary}"]
     estimates = {"spearman": result.spearman, "pearson": result.pearson, **subsample_estimates}
     return _show(args, resampled, {"sets": len(scored.scores)}, estimates, {}, lines, hidden=tuple(subsample_estimates))
 
@@ -123,30 +142,6 @@ def run_ranking(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace) -> Bootstrap:
     return Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
-
-
-def _subsamples(args: argparse.Namespace, scored: Scored) -> tuple[dict[str, Estimate], list[str]]:
-    """Estimates of the mean and the s.d. over subsamples, and a line to print; none without --subsample."""
-    if args.subsample is None:
-        return {}, []
-    spread = subsampled(
-        scored.scores,
-        scored.labels,
-        size=args.subsample,
-        repeats=args.repeats,
-        seed=args.seed,
-        level=args.confidence,
-        log10=args.log10,
-    )
-    estimates = {
-        "subsampled_spearman": spread.spearman,
-        "subsampled_spearman_sd": Estimate(spread.spearman_sd, n=spread.spearman.n, n_of="sets"),
-        "subsampled_pearson": spread.pearson,
-        "subsampled_pearson_sd": Estimate(spread.pearson_sd, n=spread.pearson.n, n_of="sets"),
-    }
-    parts = (("spearman", spread.spearman, spread.spearman_sd), ("pearson", spread.pearson, spread.pearson_sd))
-    summary = ", ".join(f"{name} {mean.value:.3f} ({sd:.3f})" for name, mean, sd in parts)
-    return estimates, [f"{args.repeats} subsamples of {args.subsample}, mean (s.d.): {summary}"]
 
 
 def _show(

@@ -106,17 +106,16 @@ def _best_cut(x: Floats, high: Bools) -> Threshold:
     else:
         row, end = divmod(int(table[:, [0, -1]].argmax()), 2)
         cut = end * len(x)
-    return Threshold(_cut_value(np.sort(x), cut), _DIRECTIONS[row], most / len(x))
-
-
-def _cut_value(ordered: Floats, cut: int) -> float:
     if cut == 0:
-        return -math.inf
-    if cut == len(ordered):
-        return math.inf
-    below, above = float(ordered[cut - 1]), float(ordered[cut])
-    middle = below + (above - below) / 2
-    return middle if middle > below else above
+        value = -math.inf
+    elif cut == len(x):
+        value = math.inf
+    else:
+        ordered = np.sort(x)
+        below, above = float(ordered[cut - 1]), float(ordered[cut])
+        middle = below + (above - below) / 2
+        value = middle if middle > below else above
+    return Threshold(value, _DIRECTIONS[row], most / len(x))
 
 
 def design_effect(hits: Floats, codes: Ints | None) -> float:

@@ -85,21 +85,21 @@ def responses(frame: pd.DataFrame, path: str | Path) -> list[list[str]]:
 def numbers(frame: pd.DataFrame, column: str, path: str | Path) -> Floats:
     """A column as finite numbers, (n,). InputError names the first row whose cell is not a finite number."""
     require_columns(list(frame.columns), path, column)
-    return np.array([_number(cell, path, f'row {row}, column "{column}"') for row, cell in frame[column].items()])
-
-
-def _number(cell: str | None, path: str | Path, where: str) -> float:
     fix = "write a plain number with a decimal point, such as 0.6"
-    if cell is None or not cell.strip():
-        raise InputError(path, where, "the cell is empty", fix)
-    try:
-        # Python alone would read 1_000 as a number.
-        number = float(cell.replace("_", "?"))
-    except ValueError:
-        raise InputError(path, where, f"{shown(cell)} is not a number", fix) from None
-    if not math.isfinite(number):
-        raise InputError(path, where, f"{shown(cell)} is not a finite number", fix)
-    return number
+    values = []
+    for row, cell in frame[column].items():
+        where = f'row {row}, column "{column}"'
+        if cell is None or not cell.strip():
+            raise InputError(path, where, "the cell is empty", fix)
+        try:
+            # Python alone would read 1_000 as a number.
+            number = float(cell.replace("_", "?"))
+        except ValueError:
+            raise InputError(path, where, f"{shown(cell)} is not a number", fix) from None
+        if not math.isfinite(number):
+            raise InputError(path, where, f"{shown(cell)} is not a finite number", fix)
+        values.append(number)
+    return np.array(values)
 
 
 def _as_jsonl(frame: pd.DataFrame, like: str | Path) -> str:

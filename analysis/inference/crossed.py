@@ -110,9 +110,18 @@ class Dimensions:
     @cached_property
     def terms(self) -> tuple[Term, ...]:
         """The sums that make up the variance: those of the single dimensions, then of their intersections."""
-        by_dimension = [_terms_of(dimension, codes) for dimension, codes in self.codes.items()]
         terms: list[Term] = []
-        for dimension_terms in by_dimension:
+        for dimension, codes in self.codes.items():
+            if codes.ndim == 1:
+                dimension_terms = [Term(1, None, codes, dimension, counts=True)]
+            else:
+                first, second = codes.T
+                rows, different = np.arange(len(codes)), np.nonzero(first != second)[0]
+                sides = np.repeat([0, 1], [len(rows), len(different)]).astype(np.int64)
+                member_codes = np.concatenate([first, second[different]])
+                members = Term(1, np.concatenate([rows, different]), member_codes, dimension, counts=True, sides=sides)
+                low, high = np.minimum(first, second)[different], np.maximum(first, second)[different]
+                dimension_terms = [members, Term(-1, different, _crossed(low, high), dimension)]
             terms += [*dimension_terms, *(earlier.times(term) for earlier in terms for term in dimension_terms)]
         return tuple(terms)
 
@@ -314,18 +323,6 @@ def ratios(above: ArrayLike, below: ArrayLike, dimensions: Dimensions, *, level:
     values = np.divide(top.sum(axis=0), total, out=np.full(len(total), math.nan), where=total != 0)
     influence = np.divide(top - bottom * values, total, out=np.zeros(top.shape), where=total != 0)
     return Figures(values, influence, bottom != 0, dimensions, level)
-
-
-def _terms_of(dimension: str, codes: Ints) -> list[Term]:
-    if codes.ndim == 1:
-        return [Term(1, None, codes, dimension, counts=True)]
-    first, second = codes.T
-    rows, different = np.arange(len(codes)), np.nonzero(first != second)[0]
-    sides = np.repeat([0, 1], [len(rows), len(different)]).astype(np.int64)
-    member_codes = np.concatenate([first, second[different]])
-    members = Term(1, np.concatenate([rows, different]), member_codes, dimension, counts=True, sides=sides)
-    low, high = np.minimum(first, second)[different], np.maximum(first, second)[different]
-    return [members, Term(-1, different, _crossed(low, high), dimension)]
 
 
 def _crossed(first: Ints, second: Ints) -> Ints:

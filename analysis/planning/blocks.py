@@ -226,7 +226,21 @@ def _notes(
         needed = tasks_for(len(samples), size, 1)
         unrated = counted(len(plan.unrated), "sample")
         notes.append(f"{unrated} in no task: {_listed(plan.unrated)}. About {needed:,} tasks show each once.")
-    notes += _meeting_notes(plan, sizes, systems)
+    low, high = plan.pair_counts
+    if plan.balanced:
+        notes.append(f"Any two systems meet {counted(low, 'time') if low == high else f'{low:,} or {high:,} times'}.")
+    else:
+        notes.append(
+            f"Systems meet {low:,} to {high:,} times. The search found no plan in which this differs by 1 at most."
+        )
+        together = {pair for counts in sizes.values() for pair in combinations(sorted(counts), 2)}
+        never = [
+            f"{systems[first]} and {systems[second]}"
+            for first, second in combinations(range(len(systems)), 2)
+            if (first, second) not in together
+        ]
+        if never:
+            notes.append(f"These systems have no context in common, so they never meet: {_listed(never)}.")
     usual = Counter(count for counts in sizes.values() for count in counts.values()).most_common(1)[0][0]
     odd = [
         f"{name[:60]} has {counts.get(system, 0)} of {systems[system]}"
@@ -238,23 +252,6 @@ def _notes(
         notes.append(
             f"Not every context has {counted(usual, 'sample')} of each system: {'; '.join(odd[:NAMED])}{_more(odd)}."
         )
-    return notes
-
-
-def _meeting_notes(plan: BlockPlan, sizes: Mapping[str, Mapping[int, int]], systems: Sequence[str]) -> list[str]:
-    low, high = plan.pair_counts
-    if plan.balanced:
-        span = counted(low, "time") if low == high else f"{low:,} or {high:,} times"
-        return [f"Any two systems meet {span}."]
-    together = {pair for counts in sizes.values() for pair in combinations(sorted(counts), 2)}
-    never = [
-        f"{systems[first]} and {systems[second]}"
-        for first, second in combinations(range(len(systems)), 2)
-        if (first, second) not in together
-    ]
-    notes = [f"Systems meet {low:,} to {high:,} times. The search found no plan in which this differs by 1 at most."]
-    if never:
-        notes.append(f"These systems have no context in common, so they never meet: {_listed(never)}.")
     return notes
 
 

@@ -64,7 +64,16 @@ def exact_design(systems: int, size: int, blocks: int) -> tuple[Block, ...] | No
 def _from_orbits(systems: int, size: int, times: int) -> tuple[Block, ...] | None:
     """A design by any of the groups, the largest first."""
     if 2 * size > systems:
-        return _from_complements(systems, size, times)
+        # What the blocks of a design leave out is a design, too. b and r follow from λ.
+        blocks_per_system = times * (systems - 1) // (size - 1)
+        block_count = blocks_per_system * systems // size
+        small = systems - size
+        if small == 1:
+            absent: tuple[Block, ...] | None = tuple((system,) for system in range(systems)) * (block_count // systems)
+        else:
+            absent = _from_orbits(systems, small, block_count - 2 * blocks_per_system + times)
+        everyone = set(range(systems))
+        return None if absent is None else tuple(tuple(sorted(everyone - set(block))) for block in absent)
     # (m, f): a cyclic group of order m that turns (v − f) / m cycles and leaves f systems where they are.
     orders = [(order, fixed) for fixed in (0, 1, 2) for order in range(SMALLEST_GROUP, systems + 1)]
     groups = [(order, fixed) for order, fixed in orders if systems > fixed and (systems - fixed) % order == 0]
@@ -75,19 +84,6 @@ def _from_orbits(systems: int, size: int, times: int) -> tuple[Block, ...] | Non
             if orbits_used is not None:
                 return tuple(block for orbit in orbits_used for block in orbit.blocks)
     return None
-
-
-def _from_complements(systems: int, size: int, times: int) -> tuple[Block, ...] | None:
-    """What the blocks of a design leave out is a design, too. b and r follow from λ."""
-    blocks_per_system = times * (systems - 1) // (size - 1)
-    block_count = blocks_per_system * systems // size
-    small = systems - size
-    if small == 1:
-        absent: tuple[Block, ...] | None = tuple((system,) for system in range(systems)) * (block_count // systems)
-    else:
-        absent = _from_orbits(systems, small, block_count - 2 * blocks_per_system + times)
-    everyone = set(range(systems))
-    return None if absent is None else tuple(tuple(sorted(everyone - set(block))) for block in absent)
 
 
 def _turned(system: int, by: int, order: int, moving: int) -> int:

@@ -58,8 +58,18 @@ def comparisons_from_ratings(tasks: ArrayLike, systems: ArrayLike, values: Array
         raise ValueError("a rating is infinite")
     listed, codes = _sorted_codes(names)
     rated_rows = np.nonzero(~np.isnan(rated))[0]
-    left, right, alone = _pairs_within(task_codes[rated_rows])
-    left, right = rated_rows[left], rated_rows[right]
+    # All unordered pairs of rows of one task, and how many tasks have one row alone.
+    rated_tasks = task_codes[rated_rows]
+    by_task = np.argsort(rated_tasks, kind="stable")
+    _, starts, sizes = np.unique(rated_tasks[by_task], return_index=True, return_counts=True)
+    lefts, rights = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for size in np.unique(sizes[sizes > 1]):
+        first, second = np.triu_indices(int(size), 1)
+        begins = starts[sizes == size][:, None]
+        lefts.append(by_task[(begins + first).ravel()])
+        rights.append(by_task[(begins + second).ravel()])
+    alone = int((sizes == 1).sum())
+    left, right = rated_rows[np.concatenate(lefts)], rated_rows[np.concatenate(rights)]
     of_two_systems = codes[left] != codes[right]
     if not of_two_systems.any():
         raise ValueError("no task has ratings of two systems")
@@ -189,16 +199,3 @@ def _sorted_codes(names: ArrayLike) -> tuple[Sequence[str], Ints]:
     texts = distinct.astype(str)
     order = np.argsort(texts)
     return [str(name) for name in texts[order]], np.argsort(order)[codes]
-
-
-def _pairs_within(codes: Ints) -> tuple[Ints, Ints, int]:
-    """Positions of all unordered pairs with one code, and how many codes have one position alone."""
-    order = np.argsort(codes, kind="stable")
-    _, starts, sizes = np.unique(codes[order], return_index=True, return_counts=True)
-    left, right = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for size in np.unique(sizes[sizes > 1]):
-        first, second = np.triu_indices(int(size), 1)
-        begins = starts[sizes == size][:, None]
-        left.append(order[(begins + first).ravel()])
-        right.append(order[(begins + second).ravel()])
-    return np.concatenate(left), np.concatenate(right), int((sizes == 1).sum())

@@ -42,7 +42,21 @@ def refuse_unless_finite(comparisons: Comparisons) -> None:
         )
     parts, part_of = csgraph.connected_components(better, directed=True, connection="strong")
     if parts > 1:
-        raise ValueError(_one_sided(comparisons, better, part_of, parts))
+        # The smallest group that never won, or never lost, against all the others.
+        starts, ends = better.nonzero()
+        across = part_of[starts] != part_of[ends]
+        has_won, has_lost = set(part_of[starts[across]].tolist()), set(part_of[ends[across]].tolist())
+        candidates = [
+            (_members(comparisons, part_of, part), "won" if part not in has_won else "lost")
+            for part in range(parts)
+            if part not in has_won or part not in has_lost
+        ]
+        group, what = min(candidates, key=lambda candidate: len(candidate[0]))
+        infinite = "low" if what == "won" else "high"
+        raise ValueError(
+            f"{_listed(group)} never {what} or tied against the other systems, so no finite strength is {infinite} "
+            "enough: leave it out, or ask for a regularised fit with a prior"
+        )
     if len(tied_first) and not _wins_outweigh_ties(winners, losers, tied_first, tied_second, count):
         raise ValueError(
             "there are too few wins for the number of ties: no finite tie parameter fits best; "
@@ -52,24 +66,6 @@ def refuse_unless_finite(comparisons: Comparisons) -> None:
 
 def _members(comparisons: Comparisons, part_of: Ints, part: int) -> list[str]:
     return [name for name, part_of_system in zip(comparisons.systems, part_of, strict=True) if part_of_system == part]
-
-
-def _one_sided(comparisons: Comparisons, better: sparse.csr_array, part_of: Ints, parts: int) -> str:
-    """An error message that names the smallest group that never won, or never lost, against all the others."""
-    starts, ends = better.nonzero()
-    across = part_of[starts] != part_of[ends]
-    has_won, has_lost = set(part_of[starts[across]].tolist()), set(part_of[ends[across]].tolist())
-    candidates = [
-        (_members(comparisons, part_of, part), "won" if part not in has_won else "lost")
-        for part in range(parts)
-        if part not in has_won or part not in has_lost
-    ]
-    group, what = min(candidates, key=lambda candidate: len(candidate[0]))
-    infinite = "low" if what == "won" else "high"
-    return (
-        f"{_listed(group)} never {what} or tied against the other systems, so no finite strength is {infinite} enough: "
-        "leave it out, or ask for a regularised fit with a prior"
-    )
 
 
 def _wins_outweigh_ties(winners: Ints, losers: Ints, tied_first: Ints, tied_second: Ints, count: int) -> bool:

@@ -110,22 +110,13 @@ def unknown_share(words: Sequence[str], language: str) -> float | None:
     if language not in WORD_LISTS or not words:
         return None
     word_list = _word_list(language)
-    unknown = [
-        word
-        for position, word in enumerate(words)
-        if not _is_known(word, word_list) and not _is_name(word, position, language)
-    ]
-    return len(unknown) / len(words)
-
-
-def _is_known(word: str, word_list: SpellChecker) -> bool:
-    plain = word.casefold().replace("’", "'")
-    parts = [plain, plain.partition("'")[0], plain.rpartition("'")[2]]
-    return any(part and part in word_list for part in parts)
-
-
-def _is_name(word: str, position: int, language: str) -> bool:
-    return position > 0 and language != "de" and word[0].isupper() and not word.isupper()
+    n_unknown = 0
+    for position, word in enumerate(words):
+        plain = word.casefold().replace("’", "'")
+        forms = (plain, plain.partition("'")[0], plain.rpartition("'")[2])
+        is_name = position > 0 and language != "de" and word[0].isupper() and not word.isupper()
+        n_unknown += not is_name and not any(form and form in word_list for form in forms)
+    return n_unknown / len(words)
 
 
 @lru_cache(maxsize=1)

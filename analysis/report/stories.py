@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pandas as pd
 
 from analysis.report.source import Source
-from analysis.writing.story_lines import Line, Offered, lines_frame, story_lines
+from analysis.writing.story_lines import Offered, lines_frame, story_lines
 
 
 def lines_of(source: Source, *, topic: str = "turn", every: int = 2) -> pd.DataFrame:
@@ -16,23 +14,21 @@ def lines_of(source: Source, *, topic: str = "turn", every: int = 2) -> pd.DataF
     ``topic`` is the question whose ratings hold the turns as submitted, with the turn's number as target. Suggestions
     of round r belong to turn r × ``every``.
     """
-    return lines_frame(_stories(source, topic, every))
-
-
-def _stories(source: Source, topic: str, every: int) -> Iterator[tuple[str, str, list[Line]]]:
     turns = source.ratings[source.ratings["question"] == topic]
     offers: dict[tuple[int, str], list[Offered]] = {}
     for row in source.data.offers.to_dict("records"):
         names = ("round", "side", "number", "suggester", "text", "chosen")
         offer = Offered(**{name: row[name] for name in names})
         offers.setdefault((row["submission"], row["item"]), []).append(offer)
+    stories = []
     for (submission, item), rows in turns.groupby(["submission", "item"], sort=False):
         key = int(str(submission)), str(item)
         texts = {
             int(turn): text for turn, text in zip(rows["target"], rows["text"], strict=True) if str(turn).isdecimal()
         }
-        story = f"{submission} {item}".strip()
-        yield story, str(rows["worker"].iloc[0]), story_lines(texts, offers.get(key, []), every=every)
+        lines = story_lines(texts, offers.get(key, []), every=every)
+        stories.append((f"{submission} {item}".strip(), str(rows["worker"].iloc[0]), lines))
+    return lines_frame(stories)
 
 
 def used_offers(source: Source) -> pd.DataFrame:

@@ -37,7 +37,13 @@ class Encoder:
         self._epsilon = np.float32(config.get("layer_norm_eps", 1e-12))
         self.longest = int(config["max_position_embeddings"])
         self._weights = read_weights(folder / "model.safetensors")
-        self._fused = [self._fuse(layer) for layer in range(self._layers)]
+        # Query, key and value of each layer as one matrix (d, 3d) and one bias (3d,).
+        self._fused: list[tuple[Numbers, Numbers]] = []
+        for layer in range(self._layers):
+            start = f"encoder.layer.{layer}.attention.self"
+            weights = [self._weights[f"{start}.{role}.weight"] for role in ("query", "key", "value")]
+            biases = [self._weights[f"{start}.{role}.bias"] for role in ("query", "key", "value")]
+            self._fused.append((np.ascontiguousarray(np.concatenate(weights).T), np.concatenate(biases)))
 
     def embed(self, tokens: Sequence[Sequence[int]]) -> Numbers:
         """One row of length 1 for each text, the mean over its tokens, (B, d). ValueError: a text without tokens."""
@@ -87,13 +93,6 @@ class Encoder:
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
         return np.asarray((scores @ value).transpose(0, 2, 1, 3).reshape(batch, length, width))
-
-    def _fuse(self, layer: int) -> tuple[Numbers, Numbers]:
-        """Query, key and value of a layer as one matrix (d, 3d) and one bias (3d,)."""
-        start = f"encoder.layer.{layer}.attention.self"
-        weights = [self._weights[f"{start}.{role}.weight"] for role in ("query", "key", "value")]
-        biases = [self._weights[f"{start}.{role}.bias"] for role in ("query", "key", "value")]
-        return np.ascontiguousarray(np.concatenate(weights).T), np.concatenate(biases)
 
     def _dense(self, states: Numbers, name: str) -> Numbers:
         weight = self._weights[f"{name}.weight"].T

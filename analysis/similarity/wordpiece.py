@@ -64,19 +64,17 @@ def read_vocabulary(path: Path) -> dict[str, int]:
 def words_of(text: str) -> list[str]:
     """Lower-case words without accents; every punctuation mark and ideograph is a word."""
     # Without control characters; all white space as spaces.
-    cleaned = (" " if sign.isspace() else sign for sign in text if sign in "\t\n\r" or not _is_control(sign))
+    cleaned = (
+        " " if sign.isspace() else sign
+        for sign in text
+        if sign in "\t\n\r" or (sign != "\ufffd" and unicodedata.category(sign) not in ("Cc", "Cf", "Co"))
+    )
     spaced = "".join(f" {sign} " if _is_ideograph(ord(sign)) else sign for sign in cleaned)
     plain = "".join(sign for sign in unicodedata.normalize("NFD", spaced) if unicodedata.category(sign) != "Mn")
     lower = "".join(sign.lower() for sign in plain)
-    return "".join(f" {sign} " if _is_punctuation(sign) else sign for sign in lower).split()
-
-
-def _is_control(sign: str) -> bool:
-    return sign == "\ufffd" or unicodedata.category(sign) in ("Cc", "Cf", "Co")
-
-
-def _is_punctuation(sign: str) -> bool:
-    return sign in _ASCII_SIGNS or unicodedata.category(sign).startswith("P")
+    return "".join(
+        f" {sign} " if sign in _ASCII_SIGNS or unicodedata.category(sign).startswith("P") else sign for sign in lower
+    ).split()
 
 
 def _is_ideograph(code: int) -> bool:

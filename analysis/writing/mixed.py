@@ -62,12 +62,22 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     _, codes = np.unique(names.astype(str), return_inverse=True)
     n = np.asarray(np.bincount(codes, np.ones(len(choices))), dtype=float)
     wins = np.asarray(np.bincount(codes, choices), dtype=float)
-    if reason := _why_not(wins, n):
+    reason = ""
+    if len(n) < 2:
+        reason = "a model of several writers needs two or more"
+    elif n.max() < 2:
+        reason = "every writer chose once, so that writers cannot be compared: use the binomial test"
+    elif wins.sum() in (0, n.sum()):
+        reason = "all choices are for the same side"
+    if reason:
         share = Estimate(math.nan, n=len(n), n_of="writers", level=level, note=reason)
         return MixedLogit(share, math.nan, math.nan, math.nan, math.nan)
     pairs, times = np.unique(np.stack([wins, n]), axis=1, return_counts=True)
     data = _Writers(pairs[0], pairs[1], times.astype(float))
-    odds = _best_odds(data)
+    overall = float((data.times @ data.wins) / (data.times @ data.n))
+    start = math.log(overall / (1 - overall))
+    best = optimize.minimize_scalar(lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1))
+    odds = min(MOST_ODDS, max(-MOST_ODDS, float(best.x)))
     top, spread = profile(data, odds)
     p = float(stats.chi2.sf(max(0.0, 2 * (top - profile(data, 0.0)[0])), 1))
     low, high = (_bound(data, odds, top, level, side) for side in (-1, 1))
@@ -78,16 +88,6 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     shares = [float(1 / (1 + math.exp(-log_odds))) for log_odds in (odds, low, high)]
     share = Estimate(shares[0], shares[1], shares[2], len(n), "writers", level, method, note)
     return MixedLogit(share, odds, spread, p, top)
-
-
-def _why_not(wins: Floats, n: Floats) -> str:
-    if len(n) < 2:
-        return "a model of several writers needs two or more"
-    if n.max() < 2:
-        return "every writer chose once, so that writers cannot be compared: use the binomial test"
-    if wins.sum() in (0, n.sum()):
-        return "all choices are for the same side"
-    return ""
 
 
 def log_likelihood(data: _Writers, odds: float, spread: float) -> float:
@@ -124,13 +124,6 @@ def profile(data: _Writers, odds: float) -> tuple[float, float]:
     without = log_likelihood(data, odds, 0.0)
     # Near 0 the likelihood is flat: its derivative by the spread is 0 there.
     return (without, 0.0) if without >= -maximum.fun - 1e-9 else (-float(maximum.fun), float(maximum.x))
-
-
-def _best_odds(data: _Writers) -> float:
-    overall = float((data.times @ data.wins) / (data.times @ data.n))
-    start = math.log(overall / (1 - overall))
-    maximum = optimize.minimize_scalar(lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1))
-    return min(MOST_ODDS, max(-MOST_ODDS, float(maximum.x)))
 
 
 def _bound(data: _Writers, odds: float, top: float, level: float, side: int) -> float:

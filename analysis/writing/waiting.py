@@ -45,12 +45,8 @@ def waits(sources: Sequence[str], latency: ArrayLike, waited: ArrayLike) -> Wait
     counts = {name: sum(source == name for source in sources) for name in SOURCES}
     n = len(sources)
     shares = {name: count / n if n else math.nan for name, count in counts.items()}
-    middle = [_percentiles(values[~np.isnan(values)]) for values in seconds]
-    return Waits(n, counts, shares, *middle[0], *middle[1])
-
-
-def _percentiles(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:
-    if not len(values):
-        return math.nan, math.nan
-    low, high = np.quantile(values, (0.5, 0.95))
-    return float(low), float(high)
+    percentiles: list[float] = []
+    for values in seconds:
+        finite = values[~np.isnan(values)]
+        percentiles += np.quantile(finite, (0.5, 0.95)).tolist() if len(finite) else [math.nan, math.nan]
+    return Waits(n, counts, shares, *percentiles)

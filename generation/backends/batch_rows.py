@@ -82,20 +82,14 @@ class Row:
         full = len(self.tokens) >= self.most
         if not self._reads_text:
             return self._finished(self._vocabulary.decode(self.tokens), "length") if full else None
-        text = self._vocabulary.decode(self.tokens)
-        self._n_words = count_words(text) if self.request.limits.min_words else 0
-        ended = self._ended_sentence(text, complete=full)
-        return ended or (self._finished(text, "length") if full else None)
-
-    def _ended_sentence(self, text: str, *, complete: bool) -> Generated | None:
-        """The text up to the end of its sentence. Later tokens, needed to recognise the end, are dropped with
-        their log-probabilities."""
-        limits = self.request.limits
-        if limits.stop != "sentence" or len(self.tokens) < limits.least:
-            return None
-        end = first_sentence_end(text, min_words=limits.min_words, complete=complete)
+        text, limits = self._vocabulary.decode(self.tokens), self.request.limits
+        self._n_words = count_words(text) if limits.min_words else 0
+        end = None
+        if limits.stop == "sentence" and len(self.tokens) >= limits.least:
+            end = first_sentence_end(text, min_words=limits.min_words, complete=full)
         if end is None:
-            return None
+            return self._finished(text, "length") if full else None
+        # Later tokens, needed to recognise the end, are dropped with their log-probabilities.
         n_tokens = len(self.tokens)
         while n_tokens > 1 and len(self._vocabulary.decode(self.tokens[: n_tokens - 1])) >= end:
             n_tokens -= 1

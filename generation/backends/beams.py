@@ -72,25 +72,18 @@ def _search(model: Any, rows: Sequence[Row], vocabulary: Vocabulary) -> list[Gen
     )
     tokens, mask = tokens.to(model.device), mask.to(model.device)
     generated = model.generate(input_ids=tokens, attention_mask=mask, generation_config=config)[:, width:]
-    texts = []
-    for continuation in generated.tolist():
+    texts, log_ps = [], []
+    for row, continuation in zip(rows, generated.tolist(), strict=True):
         length = next((n for n, token in enumerate(continuation[:most], start=1) if token in vocabulary.ends), most)
-        texts.append(continuation[:length])
-    return [
-        _finished(row, text, log_p) for row, text, log_p in zip(rows, texts, _log_p(model, rows, texts), strict=True)
-    ]
-
-
-def _log_p(model: Any, rows: Sequence[Row], texts: Sequence[list[int]]) -> list[list[float]]:
-    """The log-probability of every token of each text, one pass for each text, so that none needs padding."""
-    log_ps = []
-    for row, text in zip(rows, texts, strict=True):
+        text = continuation[:length]
+        # One pass for each text, so that none needs padding.
         sequence = torch.tensor([[*row.prompt, *text]], device=model.device)
         logits: Tensor = model(input_ids=sequence, use_cache=False).logits[0, len(row.prompt) - 1 : -1].float()
-        picked = logits.log_softmax(-1).gather(-1, sequence[0, len(row.prompt) :, None])
-        refuse_nan(picked)
-        log_ps.append(picked[:, 0].tolist())
-    return log_ps
+        log_p = logits.log_softmax(-1).gather(-1, sequence[0, len(row.prompt) :, None])
+        refuse_nan(log_p)
+        texts.append(text)
+        log_ps.append(log_p[:, 0].tolist())
+    return [_finished(row, text, log_p) for row, text, log_p in zip(rows, texts, log_ps, strict=True)]
 
 
 def _finished(row: Row, tokens: Sequence[int], log_p: Sequence[float]) -> Generated:

@@ -15,7 +15,7 @@ from typing import Any
 
 from generation.backends.base import LOADING, BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.batch_rows import refused
-from generation.backends.llama_engine import LlamaEngine
+from generation.backends.llama_engine import NO_BEAM, LlamaEngine
 from generation.backends.model_origin import origin_of
 from generation.decoding.decoders import Decoder
 
@@ -38,7 +38,24 @@ class LlamaCppBackend:
         self._options = spec.checked_options(OPTIONS)
         with LOADING:
             self._library = _library()
-            self._model = self._load()
+            path = Path(spec.source).expanduser()
+            if not path.is_file():
+                raise BackendError(
+                    f"There is no file {spec.source} on this machine; llama_cpp takes the path of a GGUF file."
+                )
+            with path.open("rb") as file:
+                if file.read(4) != b"GGUF":
+                    raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
+            if spec.dtype != "auto":
+                raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
+            parameters = self._library.llama_model_default_params()
+            parameters.n_gpu_layers = self._options.get("gpu_layers", 0)
+            self._model = self._library.llama_model_load_from_file(str(path).encode(), parameters)
+            if not self._model:
+                raise BackendError(
+                    f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
+                    "does not know; download it again, or update llama-cpp-python."
+                )
         trained = int(self._library.llama_model_n_ctx_train(self._model))
         context = min(trained, int(self._options.get("context", CONTEXT)))
         self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=context)
@@ -64,9 +81,7 @@ class LlamaCppBackend:
         return len(self.vocabulary.encode(text))
 
     def refusal(self, decoder: Decoder) -> str:
-        if decoder.beams > 1:
-            return "llama.cpp has no beam search; use the backend transformers for it, or greedy."
-        return ""
+        return NO_BEAM if decoder.beams > 1 else ""
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
         return refused(requests, self.vocabulary)
@@ -107,27 +122,6 @@ class LlamaCppBackend:
             self._library, self._model, self.vocabulary, most_active=most_active, threads=threads, live=live
         )
 
-    def _load(self) -> Any:
-        path = Path(self.spec.source).expanduser()
-        if not path.is_file():
-            raise BackendError(
-                f"There is no file {self.spec.source} on this machine; llama_cpp takes the path of a GGUF file."
-            )
-        with path.open("rb") as file:
-            if file.read(4) != b"GGUF":
-                raise BackendError(f"{path} is not a GGUF file: it does not begin as one. Download it again.")
-        if self.spec.dtype != "auto":
-            raise BackendError("A GGUF file has its own dtype; register it with dtype auto.")
-        parameters = self._library.llama_model_default_params()
-        parameters.n_gpu_layers = self._options.get("gpu_layers", 0)
-        model = self._library.llama_model_load_from_file(str(path).encode(), parameters)
-        if not model:
-            raise BackendError(
-                f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
-                "does not know; download it again, or update llama-cpp-python."
-            )
-        return model
-
 
 class LlamaTokens:
     """llama.cpp's tokenizer as a ``batch_rows.Vocabulary``."""
@@ -145,7 +139,19 @@ class LlamaTokens:
         self.head: tuple[int, ...] = (bos,) if library.llama_vocab_get_add_bos(self._vocabulary) else ()
         self.tail: tuple[int, ...] = ()
         if chat:
-            self.head, self.tail = self._chat_head_and_tail(model)
+            template = library.llama_model_chat_template(model, None)
+            message = (library.llama_chat_message * 1)()
+            message[0].role, message[0].content = b"user", SENTINEL.encode()
+            buffer = ctypes.create_string_buffer(8192)
+            length = -1
+            if template:
+                length = library.llama_chat_apply_template(template, message, 1, True, buffer, len(buffer))
+            written = buffer.raw[: max(length, 0)].decode(errors="replace")
+            before, sentinel, after = written.partition(SENTINEL)
+            if not sentinel:
+                raise BackendError("The model has no chat template that llama.cpp knows; register it without chat.")
+            self.head = (*self.head, *self.encode(before, special=True))
+            self.tail = tuple(self.encode(after, special=True))
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         utf8 = text.encode()
@@ -156,27 +162,11 @@ class LlamaTokens:
         return list(tokens[:count])
 
     def decode(self, tokens: Sequence[int]) -> str:
-        return b"".join(map(self._piece, tokens)).decode(errors="replace")
-
-    def _piece(self, token: int) -> bytes:
-        if token not in self._pieces:
+        for token in set(tokens) - self._pieces.keys():
             buffer = ctypes.create_string_buffer(256)
             length = self._library.llama_token_to_piece(self._vocabulary, token, buffer, 256, 0, False)
             self._pieces[token] = buffer.raw[: max(length, 0)]
-        return self._pieces[token]
-
-    def _chat_head_and_tail(self, model: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        library = self._library
-        template = library.llama_model_chat_template(model, None)
-        message = (library.llama_chat_message * 1)()
-        message[0].role, message[0].content = b"user", SENTINEL.encode()
-        buffer = ctypes.create_string_buffer(8192)
-        length = library.llama_chat_apply_template(template, message, 1, True, buffer, len(buffer)) if template else -1
-        written = buffer.raw[: max(length, 0)].decode(errors="replace")
-        before, sentinel, after = written.partition(SENTINEL)
-        if not sentinel:
-            raise BackendError("The model has no chat template that llama.cpp knows; register it without chat.")
-        return (*self.head, *self.encode(before, special=True)), tuple(self.encode(after, special=True))
+        return b"".join(self._pieces[token] for token in tokens).decode(errors="replace")
 
 
 #: The callback must live as long as the library.

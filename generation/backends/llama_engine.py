@@ -44,7 +44,21 @@ class LlamaEngine:
         self._library, self._vocabulary, self._live = library, vocabulary, live
         self._n_tokens = int(library.llama_vocab_n_tokens(library.llama_model_get_vocab(model)))
         n_rows = max(1, min(most_active, int(library.llama_max_parallel_sequences())))
-        self._context = _open_context(library, model, n_rows, vocabulary.context_length, threads)
+        length = vocabulary.context_length
+        parameters = library.llama_context_default_params()
+        parameters.n_ctx = n_rows * length
+        parameters.n_seq_max = n_rows
+        parameters.n_batch = TOKENS_AT_ONCE
+        parameters.n_ubatch = 512
+        # Each sequence has its own memory: attention then reads a row's own tokens, not those of all rows.
+        parameters.kv_unified = False
+        parameters.n_threads = parameters.n_threads_batch = threads
+        self._context = library.llama_init_from_model(model, parameters)
+        if not self._context:
+            raise NoMemory(
+                f"There is no memory for {n_rows} texts of {length} tokens at once; set the options batch or context "
+                "lower."
+            )
         self._memory = library.llama_get_memory(self._context)
         self._batch = library.llama_batch_init(TOKENS_AT_ONCE, 0, 1)
         self._slots = [Slot(number) for number in range(n_rows)]
@@ -84,10 +98,13 @@ class LlamaEngine:
         going = [slot for slot in self._slots if slot.row is not None]
         feeds = {slot.number: [slot.row.tokens[-1]] for slot in going if slot.row is not None}
         joining = self._admit()
-        for slots in joining:
-            feeds[slots[0].number] = self._unread(slots[0])
+        for prompt, (first, *_) in joining.items():
+            # At least the last token is read, even if the sequence holds all of the prompt.
+            n_held = min(common_length(first.held, prompt), len(prompt) - 1) if self._live else 0
+            self._cut(first, n_held)
+            feeds[first.number] = list(prompt[n_held:])
         logits = self._feed(feeds)
-        for first, *others in joining:
+        for first, *others in joining.values():
             for slot in others:
                 self._cut(slot, 0)
                 self._library.llama_memory_seq_cp(self._memory, first.number, slot.number, -1, -1)
@@ -125,7 +142,7 @@ class LlamaEngine:
 
     # --- Rows that join ---
 
-    def _admit(self) -> list[list[Slot]]:
+    def _admit(self) -> dict[tuple[int, ...], list[Slot]]:
         """Assign slots to waiting rows, by prompt. The first row of each prompt reads it for all.
 
         For live use, that is the slot that holds most of the prompt's beginning; otherwise the one that holds least.
@@ -141,14 +158,7 @@ class LlamaEngine:
             free.remove(slot)
             slot.row = row
             groups.setdefault(row.prompt, []).append(slot)
-        return list(groups.values())
-
-    def _unread(self, slot: Slot) -> list[int]:
-        """The part of its row's prompt that a sequence does not hold yet; at least the last token."""
-        prompt = list(slot.row.prompt) if slot.row is not None else []
-        n_held = min(common_length(slot.held, prompt), len(prompt) - 1) if self._live else 0
-        self._cut(slot, n_held)
-        return prompt[n_held:]
+        return groups
 
     def _cut(self, slot: Slot, count: int) -> None:
         """Keep only the first ``count`` tokens of a sequence."""
@@ -187,20 +197,3 @@ class LlamaEngine:
                     pointer = self._library.llama_get_logits_ith(self._context, position)
                     logits[number] = np.ctypeslib.as_array(pointer, shape=(self._n_tokens,)).copy()
         return logits
-
-
-def _open_context(library: Any, model: Any, n_rows: int, length: int, threads: int) -> Any:
-    parameters = library.llama_context_default_params()
-    parameters.n_ctx = n_rows * length
-    parameters.n_seq_max = n_rows
-    parameters.n_batch = TOKENS_AT_ONCE
-    parameters.n_ubatch = 512
-    # Each sequence has its own memory: attention then reads a row's own tokens, not those of all rows.
-    parameters.kv_unified = False
-    parameters.n_threads = parameters.n_threads_batch = threads
-    context = library.llama_init_from_model(model, parameters)
-    if not context:
-        raise NoMemory(
-            f"There is no memory for {n_rows} texts of {length} tokens at once; set the options batch or context lower."
-        )
-    return context

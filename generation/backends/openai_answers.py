@@ -34,8 +34,13 @@ class Answer:
         reason = "length" if self.finish == "length" else "end"
         end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
         if end is None or (reason == "end" and end == len(self.text)):
-            text = self.text.rstrip(HALF_A_CHARACTER)
-            return text, self._log_p(ended=reason == "end"), reason, self.n_tokens
+            # Of all tokens, including the end. llama.cpp leaves out the parts of a character that several tokens make
+            # up, llama-cpp-python and others the end. The end's own piece is empty, or a mark that is not in the text.
+            complete = bool(self.log_ps) and len(self.log_ps) == self.n_tokens
+            if reason == "end":
+                shows_end = not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
+                complete = complete and self.lists_end and shows_end
+            return self.text.rstrip(HALF_A_CHARACTER), sum(self.log_ps) if complete else None, reason, self.n_tokens
         if "".join(self.pieces)[:end] != self.text[:end] or len(self.pieces) != len(self.log_ps):
             return self.text[:end], None, "sentence", max(1, round(self.n_tokens * end / len(self.text)))
         count, length = 0, 0
@@ -49,15 +54,6 @@ class Answer:
         sentence = limits.stop == "sentence" and self.finish != "length"
         return sentence and len(self.text.split()) < limits.min_words
 
-    def _log_p(self, *, ended: bool) -> float | None:
-        """The sum over all tokens, including the end; None if one of them is missing. llama.cpp leaves out the parts of
-        a character that several tokens make up, llama-cpp-python and others the end."""
-        if not self.log_ps or len(self.log_ps) != self.n_tokens:
-            return None
-        # The end's own piece is empty, or a mark that is not in the text.
-        shows_end = not self.pieces or not self.pieces[-1] or "".join(self.pieces) != self.text
-        return None if ended and not (self.lists_end and shows_end) else sum(self.log_ps)
-
 
 def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] = str) -> Answer:
     """The answer as the API defines it. Raises BackendError with what is wrong with it."""
@@ -69,7 +65,16 @@ def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] 
     text = getattr(getattr(choice, "message", None), "content", None) if chat else getattr(choice, "text", None)
     if not isinstance(text, str):
         raise BackendError(f"The server at {where} sent a response without a text.")
-    pieces, log_ps = _tokens(getattr(choice, "logprobs", None))
+    # Completions give two lists, chats one of objects; llama.cpp gives the latter for both, and the library then leaves
+    # its objects as mappings.
+    logprobs = getattr(choice, "logprobs", None)
+    listed = getattr(logprobs, "content", None)
+    if listed:
+        pieces, log_ps = [_field(token, "token") for token in listed], [_field(token, "logprob") for token in listed]
+    else:
+        pieces, log_ps = getattr(logprobs, "tokens", None) or [], getattr(logprobs, "token_logprobs", None) or []
+    if not log_ps or not all(isinstance(log_p, (int, float)) and log_p > LEAST for log_p in log_ps):
+        pieces, log_ps = [], []
     usage = getattr(raw, "usage", None)
     n_tokens, prompt_tokens = getattr(usage, "completion_tokens", None), getattr(usage, "prompt_tokens", None)
     return Answer(
@@ -77,8 +82,8 @@ def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] 
         finish=str(getattr(choice, "finish_reason", "") or ""),
         n_tokens=n_tokens if isinstance(n_tokens, int) else len(log_ps) or -(-len(text) // 4),
         prompt_tokens=prompt_tokens if isinstance(prompt_tokens, int) else 0,
-        pieces=pieces,
-        log_ps=log_ps,
+        pieces=tuple(map(str, pieces)),
+        log_ps=tuple(map(float, log_ps)),
         counted=isinstance(n_tokens, int),
     )
 
@@ -97,21 +102,5 @@ def server_message(error: Any, hide: Callable[[str], str] = str) -> str:
     return text.splitlines()[0][:300] if text else "nothing"
 
 
-def _tokens(logprobs: Any) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Completions give two lists, chats one of objects; llama.cpp gives the latter for both, and the library then
-    leaves its objects as mappings."""
-    listed = getattr(logprobs, "content", None)
-    if listed:
-        return _usable([_field(token, "token") for token in listed], [_field(token, "logprob") for token in listed])
-    log_ps = getattr(logprobs, "token_logprobs", None)
-    return _usable(getattr(logprobs, "tokens", None) or [], log_ps) if log_ps else ((), ())
-
-
 def _field(token: Any, name: str) -> Any:
     return token.get(name) if isinstance(token, dict) else getattr(token, name, None)
-
-
-def _usable(pieces: list[Any], log_ps: list[Any]) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    if not all(isinstance(log_p, (int, float)) and log_p > LEAST for log_p in log_ps):
-        return (), ()
-    return tuple(map(str, pieces)), tuple(map(float, log_ps))

@@ -20,7 +20,7 @@ from generation.backends.base import BackendError, Facts, Generated, ModelSpec, 
 from generation.backends.model_origin import versions
 from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
-from generation.backends.openai_servers import Server, server_by_description, server_by_name, server_by_owners
+from generation.backends.openai_servers import server_by_description, server_by_name, server_by_owners
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -54,7 +54,12 @@ class OpenAIBackend:
         self._client = Client(
             spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
         )
-        self.server, self._listing = self._find_server(kind)
+        server = server_by_name(kind) if kind is not None else server_by_description(self._client.api())
+        self._listing = Listing() if server is not None and not server.lists_models else self._client.listing()
+        if self._listing.names and spec.source not in self._listing.names:
+            some = ", ".join(sorted(self._listing.names)[:8])
+            raise BackendError(f"The server at {spec.base_url} has no model {spec.source!r}; it has {some}.")
+        self.server = server or server_by_owners(set(self._listing.owners))
         concurrency = self._options.get("concurrency")
         if self.server.one_at_a_time and concurrency not in (None, 1):
             raise BackendError(
@@ -141,10 +146,22 @@ class OpenAIBackend:
         barred = self.server.barred(limits)
         if isinstance(answer, Answer) and self.server.exact and answer.ended_early(limits):
             answer, barred = self._client.ask(prompt, self.server.body(request, throughout=True)), limits.most
-        if isinstance(answer, Answer):
-            answer = self._checked(answer, request)
         if isinstance(answer, NotGenerated):
             return answer
+        context = self._context
+        if context is not None and answer.prompt_tokens >= context:
+            return NotGenerated(
+                f"The prompt has {answer.prompt_tokens} tokens and the model's context is {context}; shorten it, or "
+                "let it be cut from the left."
+            )
+        # A server may ignore parameters that it does not support, so the number of tokens is checked.
+        if answer.counted and answer.n_tokens < limits.least:
+            expected = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
+            full = " The model's context may be full: shorten the prompt." if answer.finish == "length" else ""
+            return NotGenerated(
+                f"The server at {self.spec.base_url} wrote {answer.n_tokens} tokens and not {expected}.{full}"
+            )
+        answer = replace(answer, lists_end=answer.lists_end and self.server.lists_end)
         cut = (len(request.prompt) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
         text, log_p, reason, count = answer.cut_to(limits)
         if reason == "length" and answer.counted and count < limits.most:
@@ -164,57 +181,28 @@ class OpenAIBackend:
         )
 
     def _ask_with_fitting_prompt(self, request: Request) -> tuple[str, Answer | NotGenerated]:
-        """The prompt, shortened from the left until the server accepts it, and the server's answer."""
-        prompt, body = request.prompt, self.server.body(request)
+        """The prompt, shortened from the left until the server accepts it, and the server's answer. A prompt fits if it
+        leaves the room that ``Limits.reserved`` names."""
+        prompt, body, limits = request.prompt, self.server.body(request), request.limits
         for _ in range(MOST_CUTS):
             answer = self._client.ask(prompt, body)
-            priming, cuttable = prompt[: request.keep], prompt[request.keep :]
-            surplus = min(self._surplus(answer, request.limits, len(prompt)), len(cuttable) - 1)
+            surplus = 0  # characters
+            if isinstance(answer, NotGenerated):
+                if any(words in answer.reason.lower() for words in TOO_LONG):
+                    surplus = int(len(prompt) * CUT) + 1
+            else:
+                # A server that stopped because its context was full has shown its length.
+                stopped_short = answer.finish == "length" and answer.n_tokens < limits.most
+                context = self._context or (answer.prompt_tokens + answer.n_tokens if stopped_short else None)
+                if context is not None and answer.prompt_tokens:
+                    over = (answer.prompt_tokens - (context - limits.reserved(context))) / answer.prompt_tokens
+                    surplus = int(len(prompt) * over * SPARE) + 1 if over > 0 else 0
+            cuttable = prompt[request.keep :]
+            surplus = min(surplus, len(cuttable) - 1)
             if not request.cut_left or surplus < 1:
                 break
-            prompt = priming + cuttable[surplus:]
+            prompt = prompt[: request.keep] + cuttable[surplus:]
         return prompt, answer
-
-    def _surplus(self, answer: Answer | NotGenerated, limits: Limits, length: int) -> int:
-        """How many characters to remove from the prompt. It fits if it leaves the room that ``Limits.reserved``
-        names. A server that stopped because its context was full has shown its length."""
-        if isinstance(answer, NotGenerated):
-            is_too_long = any(words in answer.reason.lower() for words in TOO_LONG)
-            return int(length * CUT) + 1 if is_too_long else 0
-        used = answer.prompt_tokens + answer.n_tokens
-        stopped_short = answer.finish == "length" and answer.n_tokens < limits.most
-        context = self._context or (used if stopped_short else None)
-        if context is None or not answer.prompt_tokens:
-            return 0
-        room = context - limits.reserved(context)
-        over = (answer.prompt_tokens - room) / answer.prompt_tokens
-        return int(length * over * SPARE) + 1 if over > 0 else 0
-
-    def _checked(self, answer: Answer, request: Request) -> Answer | NotGenerated:
-        """A server may ignore parameters that it does not support, so the number of tokens is checked."""
-        limits, context = request.limits, self._context
-        if context is not None and answer.prompt_tokens >= context:
-            return NotGenerated(
-                f"The prompt has {answer.prompt_tokens} tokens and the model's context is {context}; shorten it, or "
-                "let it be cut from the left."
-            )
-        if answer.counted and answer.n_tokens < limits.least:
-            expected = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
-            why = " The model's context may be full: shorten the prompt." if answer.finish == "length" else ""
-            return NotGenerated(
-                f"The server at {self.spec.base_url} wrote {answer.n_tokens} tokens and not {expected}.{why}"
-            )
-        return replace(answer, lists_end=answer.lists_end and self.server.lists_end)
-
-    def _find_server(self, kind: str | None) -> tuple[Server, Listing]:
-        server = server_by_name(kind) if kind is not None else server_by_description(self._client.api())
-        if server is not None and not server.lists_models:
-            return server, Listing()
-        listing = self._client.listing()
-        if listing.names and self.spec.source not in listing.names:
-            some = ", ".join(sorted(listing.names)[:8])
-            raise BackendError(f"The server at {self.spec.base_url} has no model {self.spec.source!r}; it has {some}.")
-        return server or server_by_owners(set(listing.owners)), listing
 
     @property
     def _context(self) -> int | None:

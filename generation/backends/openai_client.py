@@ -85,14 +85,30 @@ class Client:
         parameters = {name: value for name, value in body.items() if name not in self.fixed}
         if self._renames_most and "max_tokens" in parameters:
             parameters["max_completion_tokens"] = parameters.pop("max_tokens")
+        if asked_log_p:
+            # Without top_logprobs, llama-cpp-python returns none, and llama.cpp twenty per token.
+            parameters |= {"logprobs": True, "top_logprobs": 1} if self.spec.chat else {"logprobs": 1}
+        raw: Any
         try:
-            raw = self._send(prompt, parameters, log_p=asked_log_p)
+            if self.spec.chat:
+                messages: Any = [{"role": "user", "content": prompt}]
+                raw = self._client.chat.completions.create(model=self.spec.source, messages=messages, **parameters)
+            else:
+                raw = self._client.completions.create(model=self.spec.source, prompt=prompt, **parameters)
         except openai.APIStatusError as error:
             if asked_log_p and "logprobs" in server_message(error, self._hide):
                 self._asks_log_p = False
                 return self.ask(prompt, body)
-            if self._adapts(error, parameters):
-                return self.ask(prompt, body)
+            # OpenAI's newer models take max_completion_tokens in place of max_tokens, and only the default temperature
+            # and top_p.
+            refused = str(getattr(error, "param", None) or "")
+            if error.status_code in (400, 422) and refused in parameters:
+                if refused == "max_tokens":
+                    self._renames_most = True
+                    return self.ask(prompt, body)
+                if refused in DEFAULTS:
+                    self.fixed |= {refused}
+                    return self.ask(prompt, body)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
                 return NotGenerated(
                     f"The server at {self.spec.base_url} refused it: {server_message(error, self._hide)}"
@@ -111,31 +127,6 @@ class Client:
             f"The model {self.spec.source} accepts only the default {' and '.join(changed)}, and this decoder needs "
             "another; use ancestral."
         )
-
-    def _adapts(self, error: Any, parameters: Mapping[str, Any]) -> bool:
-        """Remember a parameter that the server refuses, if it can be left out or renamed. OpenAI's newer models take
-        ``max_completion_tokens`` in place of ``max_tokens``, and only the default temperature and top_p."""
-        refused = str(getattr(error, "param", None) or "")
-        if error.status_code not in (400, 422) or refused not in parameters:
-            return False
-        if refused == "max_tokens":
-            self._renames_most = True
-        elif refused in DEFAULTS:
-            self.fixed |= {refused}
-        else:
-            return False
-        return True
-
-    def _send(self, prompt: str, body: dict[str, Any], *, log_p: bool) -> Any:
-        if self.spec.chat:
-            messages: Any = [{"role": "user", "content": prompt}]
-            # Without top_logprobs, llama-cpp-python returns none, and llama.cpp twenty per token.
-            log_p_options: dict[str, Any] = {"logprobs": True, "top_logprobs": 1} if log_p else {}
-            return self._client.chat.completions.create(
-                model=self.spec.source, messages=messages, **log_p_options, **body
-            )
-        log_p_options = {"logprobs": 1} if log_p else {}
-        return self._client.completions.create(model=self.spec.source, prompt=prompt, **log_p_options, **body)
 
     def listing(self) -> Listing:
         """What the server lists; empty if it has no list, because such a server may still answer."""

@@ -19,10 +19,6 @@ SEEDS = 2**31
 ExtraParameters = Callable[[Request, int], dict[str, Any]]
 
 
-def _no_parameters(request: Request, barred: int) -> dict[str, Any]:
-    return {}
-
-
 @dataclass(frozen=True)
 class Server:
     """One kind of server. ``draws``: parameters it supports. ``exact``, ``least``: whether the end of a text can be
@@ -36,7 +32,7 @@ class Server:
     draws: frozenset[str]
     exact: bool = False
     least: bool = False
-    extra_parameters: ExtraParameters = _no_parameters
+    extra_parameters: ExtraParameters | None = None
     lists_models: bool = True
     lists_end: bool = True
     tempers_last: bool = False
@@ -72,7 +68,7 @@ class Server:
         return ""
 
     def barred(self, limits: Limits, *, throughout: bool = False) -> int:
-        """How many of the first tokens must not end the text; all if ``whole``. n words have n tokens or more."""
+        """How many of the first tokens must not end the text; all if ``throughout``. n words have n tokens or more."""
         if limits.exact is not None or throughout:
             return limits.most
         n_barred = max(limits.min_new_tokens, limits.min_words) if self.least else 0
@@ -81,12 +77,13 @@ class Server:
     def body(self, request: Request, *, throughout: bool = False) -> dict[str, Any]:
         """The arguments of one call, without the model and the prompt."""
         decoder, limits = request.decoder, request.limits
+        barred = self.barred(limits, throughout=throughout)
         return {
             "max_tokens": limits.most,
             "temperature": decoder.temperature if decoder.samples else 0.0,
             "top_p": decoder.top_p if decoder.top_p is not None else 1.0,
             "seed": request.seed % SEEDS,
-            "extra_body": self.extra_parameters(request, self.barred(limits, throughout=throughout)),
+            "extra_body": self.extra_parameters(request, barred) if self.extra_parameters is not None else {},
         }
 
 

@@ -31,7 +31,18 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
     gives them; ``ends``: the tokens that end a text."""
     by_kind: dict[str, list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
-        by_kind[_decoder_kind(row)].append(number)
+        decoder = row.request.decoder
+        if not decoder.samples:
+            kind = "greedy"
+        elif decoder.top_k is not None:
+            kind = "top_k"
+        elif decoder.top_p is not None and decoder.top_p < 1:
+            kind = "top_p"
+        elif decoder.typical is not None and decoder.typical < 1:
+            kind = "typical"
+        else:
+            kind = "all"
+        by_kind[kind].append(number)
     at_once = CPU_ROWS_AT_ONCE if logits.device.type == "cpu" else 256
     by_row = torch.empty(3, len(rows), dtype=torch.float64)
     pending = []
@@ -57,19 +68,6 @@ def refuse_nan(log_p: Tensor) -> None:
             "The model gives NaN (not a number) instead of probabilities; use bfloat16, or float32: register it under "
             "another name with that dtype. If it has that dtype, its files may be damaged."
         )
-
-
-def _decoder_kind(row: Row) -> str:
-    decoder = row.request.decoder
-    if not decoder.samples:
-        return "greedy"
-    if decoder.top_k is not None:
-        return "top_k"
-    if decoder.top_p is not None and decoder.top_p < 1:
-        return "top_p"
-    if decoder.typical is not None and decoder.typical < 1:
-        return "typical"
-    return "all"
 
 
 def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tensor:

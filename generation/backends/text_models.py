@@ -85,8 +85,18 @@ class SentenceEmbedder:
 
     def __init__(self, source: str, *, device: str = "auto") -> None:
         self._loaded = _Loaded(AutoModel, source, device)
-        self._pooling = _pooling_of(source)
         self._embedded: dict[str, Tensor] = {}
+        parts = [str(module["type"]).rpartition(".")[2] for module in _json(source, "modules.json") or ()]
+        if unknown := [part for part in parts if part not in PARTS]:
+            raise BackendError(f"{source} has a part {unknown[0]}, which is not supported. Use a model without it.")
+        config = _json(source, "1_Pooling/config.json") or {}
+        used = [name for name, key in POOLINGS.items() if config.get(key)]
+        others = [key for key, on in config.items() if key.startswith("pooling_mode_") and on is True]
+        if config and (len(used) != 1 or len(others) != 1):
+            raise BackendError(
+                f"{source} pools by {', '.join(others) or 'nothing'}. Use a model that pools by mean or cls."
+            )
+        self._pooling = used[0] if used else "mean"
 
     def embed(self, texts: Sequence[str]) -> Tensor:
         """One row of length 1 for each text, on the CPU."""
@@ -138,21 +148,6 @@ class TokenMatcher:
         special = set(self._loaded.tokenizer.all_special_ids)
         counts = torch.tensor([token not in special for token in inputs["input_ids"][0].tolist()])
         return torch.nn.functional.normalize(states, dim=-1), counts
-
-
-def _pooling_of(source: str) -> str:
-    """How a sentence-transformers model makes one vector from many; the mean if it does not define this."""
-    parts = [str(module["type"]).rpartition(".")[2] for module in _json(source, "modules.json") or ()]
-    if unknown := [part for part in parts if part not in PARTS]:
-        raise BackendError(f"{source} has a part {unknown[0]}, which is not supported. Use a model without it.")
-    config = _json(source, "1_Pooling/config.json") or {}
-    used = [name for name, key in POOLINGS.items() if config.get(key)]
-    others = [key for key, on in config.items() if key.startswith("pooling_mode_") and on is True]
-    if config and (len(used) != 1 or len(others) != 1):
-        raise BackendError(
-            f"{source} pools by {', '.join(others) or 'nothing'}. Use a model that pools by mean or cls."
-        )
-    return used[0] if used else "mean"
 
 
 def _json(source: str, name: str) -> Any:

@@ -135,7 +135,24 @@ class Tokens:
         for ids in (tokenizer.eos_token_id, model.config.eos_token_id, model.generation_config.eos_token_id):
             ends.update(ids if isinstance(ids, (list, tuple)) else [] if ids is None else [ids])
         self.ends = frozenset(token for token in ends if 0 <= token < self.size)
-        self.head, self.tail = self._chat_head_and_tail() if chat else (self._head(), ())
+        self.head: tuple[int, ...]
+        self.tail: tuple[int, ...] = ()
+        if chat:
+            if not tokenizer.chat_template:
+                raise BackendError("The model has no chat template; register it without chat.")
+            message = [{"role": "user", "content": SENTINEL}]
+            written = tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+            before, sentinel, after = written.partition(SENTINEL)
+            if not sentinel:
+                raise BackendError(
+                    "The model's chat template does not show what the user said; register it without chat."
+                )
+            self.head, self.tail = tuple(self.encode(before)), tuple(self.encode(after))
+        else:  # what the tokenizer adds before a text, such as a beginning-of-text token
+            bare, with_special = self.encode("a"), tokenizer("a").input_ids
+            starts = range(len(with_special) - len(bare) + 1)
+            matches = (start for start in starts if with_special[start : start + len(bare)] == bare)
+            self.head = tuple(with_special[: next(matches, 0)])
         # Some tokenizers drop the space before the first word. For them, the token before it is decoded, too.
         words = self.encode("a b")
         self._drops_space = bool(words) and not tokenizer.decode(words[-1:]).startswith(" ")
@@ -153,24 +170,6 @@ class Tokens:
     def _text(self, tokens: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
-
-    def _head(self) -> tuple[int, ...]:
-        """What the tokenizer adds before a text, such as a beginning-of-text token."""
-        bare, with_special = self.encode("a"), self._tokenizer("a").input_ids
-        for start in range(len(with_special) - len(bare) + 1):
-            if with_special[start : start + len(bare)] == bare:
-                return tuple(with_special[:start])
-        return ()
-
-    def _chat_head_and_tail(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        if not self._tokenizer.chat_template:
-            raise BackendError("The model has no chat template; register it without chat.")
-        message = [{"role": "user", "content": SENTINEL}]
-        written = self._tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
-        before, sentinel, after = written.partition(SENTINEL)
-        if not sentinel:
-            raise BackendError("The model's chat template does not show what the user said; register it without chat.")
-        return tuple(self.encode(before)), tuple(self.encode(after))
 
 
 def _distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

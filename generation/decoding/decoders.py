@@ -168,7 +168,18 @@ def parse_decoder(text: str) -> Decoder:
             )
         if field in values:
             raise DecoderError(f"{text!r} gives {key} twice.")
-        values[field] = _number(field, value)
+        try:
+            number = float(value)
+        except ValueError:
+            raise DecoderError(f"{field}={value}: {value!r} is not a number.") from None
+        if not math.isfinite(number):
+            raise DecoderError(f"{field}={value}: it takes a number that is finite.")
+        is_count = field in ("top_k", "beams")
+        if is_count and number != int(number):
+            raise DecoderError(f"{field}={value}: it takes a whole number.")
+        if field == "beams" and number < 2:
+            raise DecoderError(f"beam={value}: a beam takes 2 or more; for one, use greedy.")
+        values[field] = int(number) if is_count else number
     return Decoder(**values)
 
 
@@ -221,22 +232,6 @@ def _sweep(parameter: str, sweep: Mapping[str, Any]) -> list[float]:
         values = [low + share * (high - low) for share in shares]
     values[0], values[-1] = low, high
     return [round(value) for value in values] if parameter in ("top_k", "beam", "beams") else values
-
-
-def _number(field: str, text: str) -> float | int:
-    try:
-        value = float(text)
-    except ValueError:
-        raise DecoderError(f"{field}={text}: {text!r} is not a number.") from None
-    if not math.isfinite(value):
-        raise DecoderError(f"{field}={text}: it takes a number that is finite.")
-    if field in ("top_k", "beams"):
-        if value != int(value):
-            raise DecoderError(f"{field}={text}: it takes a whole number.")
-        if field == "beams" and value < 2:
-            raise DecoderError(f"beam={text}: a beam takes 2 or more; for one, use greedy.")
-        return int(value)
-    return value
 
 
 def _six_digits(value: Any) -> float:

@@ -96,41 +96,19 @@ def _is_end(text: str, match: re.Match[str], *, complete: bool) -> bool:
     if not rest[0].isspace():
         return False
     following = rest.lstrip()
+    if following and "\n" in rest[: len(rest) - len(following)]:
+        return True
+    closed, ellipsis, full_stop = bool(match["close"]), match["mark"].startswith(("...", "…")), match["mark"] == "."
+    before = _WORD.search(text[: match.start()]) if full_stop else None
+    word = before[0] if before else ""
+    short = word.casefold() in _SHORT or "." in word
+    # One capital letter on its own, as in J. R. Smith; the pronoun I ends sentences.
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    title = is_initial or word.casefold() in _TITLES
     if not following:
-        return complete or "\n" in rest or not _may_continue(text, match)
-    if "\n" in rest[: len(rest) - len(following)]:
-        return True
-    return not _continues(text, match, following[0])
-
-
-def _continues(text: str, match: re.Match[str], following: str) -> bool:
-    small = following.islower()
-    if match["close"] and small:
-        return True
-    if match["mark"].startswith(("...", "…")):
-        return small
-    if match["mark"] != ".":
+        # The next letter, not written yet, could show that this is not an end.
+        return complete or "\n" in rest or not (closed or ellipsis or title or short)
+    small = following[0].islower()
+    if small and (closed or ellipsis):
         return False
-    word = _word_before(text, match)
-    if word in _TITLES or _is_initial(text, match):
-        return True
-    return (word in _SHORT or "." in word) and (small or following.isdigit())
-
-
-def _may_continue(text: str, match: re.Match[str]) -> bool:
-    """Whether the next letter, not written yet, could show that this is not an end."""
-    word = _word_before(text, match)
-    mark = match["mark"]
-    doubtful = word in _TITLES or word in _SHORT or "." in word or _is_initial(text, match)
-    return bool(match["close"]) or mark.startswith(("...", "…")) or (mark == "." and doubtful)
-
-
-def _word_before(text: str, match: re.Match[str]) -> str:
-    word = _WORD.search(text[: match.start()])
-    return word[0].casefold() if word else ""
-
-
-def _is_initial(text: str, match: re.Match[str]) -> bool:
-    """One capital letter on its own, as in J. R. Smith; the pronoun I ends sentences."""
-    word = _WORD.search(text[: match.start()])
-    return word is not None and len(word[0]) == 1 and word[0].isupper() and word[0] != "I"
+    return ellipsis or not (title or (short and (small or following[0].isdigit())))

@@ -31,7 +31,26 @@ def check_model(*, model_id: int, backend_of: BackendOf | None = None) -> Langua
     model = LanguageModel.objects.get(pk=model_id)
     broken: Exception | None = None
     try:
-        values = _measure(model, backend_of or open_models.backend_of)
+        if lacking := why_not(model.backend):
+            raise BackendError(lacking)
+        begin = time.perf_counter()
+        backend = (backend_of or open_models.backend_of)(model)
+        load_seconds = time.perf_counter() - begin
+        facts = backend.facts()
+        _generate(backend, 1)  # the first one warms up
+        tokens, seconds = _generate(backend, 2)
+        values: dict[str, Any] = {
+            "check_state": LanguageModel.Check.PASSED,
+            "check_message": f"{facts.dtype} on {facts.device}",
+            "parameters": facts.parameters,
+            "memory_bytes": facts.memory_bytes,
+            "context_length": facts.context_length,
+            "tokens_per_second": round(tokens / seconds, 2) if seconds else None,
+            "gives_log_p": facts.gives_log_p,
+            "gives_log_q": facts.gives_log_q,
+            "load_seconds": round(load_seconds, 2),
+            "found": {"origin": dict(facts.origin), "fixed": list(facts.fixed)},
+        }
     except Exception as error:  # any error from a library becomes a message
         logger.warning("The check of model %s failed.", model.name, exc_info=not isinstance(error, BackendError))
         values = {"check_state": LanguageModel.Check.FAILED, "check_message": describe_error(error)}
@@ -77,30 +96,6 @@ def note_server_back(*, model_id: int) -> None:
     """Record that the model's server answers."""
     away = LanguageModel.objects.filter(pk=model_id, away_since__isnull=False)
     away.update(away_since=None, away_until=None, away_message="")
-
-
-def _measure(model: LanguageModel, backend_of: BackendOf) -> dict[str, Any]:
-    """What the check found. Raises BackendError, or any error from a library."""
-    if lacking := why_not(model.backend):
-        raise BackendError(lacking)
-    begin = time.perf_counter()
-    backend = backend_of(model)
-    load_seconds = time.perf_counter() - begin
-    facts = backend.facts()
-    _generate(backend, 1)  # the first one warms up
-    tokens, seconds = _generate(backend, 2)
-    return {
-        "check_state": LanguageModel.Check.PASSED,
-        "check_message": f"{facts.dtype} on {facts.device}",
-        "parameters": facts.parameters,
-        "memory_bytes": facts.memory_bytes,
-        "context_length": facts.context_length,
-        "tokens_per_second": round(tokens / seconds, 2) if seconds else None,
-        "gives_log_p": facts.gives_log_p,
-        "gives_log_q": facts.gives_log_q,
-        "load_seconds": round(load_seconds, 2),
-        "found": {"origin": dict(facts.origin), "fixed": list(facts.fixed)},
-    }
 
 
 def _generate(backend: Backend, seed: int) -> tuple[int, float]:

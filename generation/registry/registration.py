@@ -58,7 +58,13 @@ def register_model(
             record(kind=Kind.MODELS, actor=actor, action="model registered", about=name, **detail)
             return model
     except IntegrityError:
-        return _existing_model(name, values)
+        existing = LanguageModel.objects.get(name=name)
+    stored = {field: getattr(existing, field) for field in values}
+    differences = [f"{field} {stored[field]!r}" for field, value in values.items() if stored[field] != value]
+    if differences:
+        what = f"There is already a model “{name}”, with {', '.join(differences)}."
+        raise invalid("name", what, "Models never change, because samples refer to them: choose another name.")
+    return existing
 
 
 def ensure_embedded_model(*, backend: str = "transformers", actor: str = "") -> LanguageModel:
@@ -82,17 +88,6 @@ def retire_model(*, model_id: int, retired: bool = True, actor: str = "") -> Non
     if LanguageModel.objects.filter(pk=model_id).exclude(retired=retired).update(retired=retired):
         name = LanguageModel.objects.values_list("name", flat=True).get(pk=model_id)
         record(kind=Kind.MODELS, actor=actor, action="model retired" if retired else "model allowed again", about=name)
-
-
-def _existing_model(name: str, values: Mapping[str, Any]) -> LanguageModel:
-    """The model with that name if it has these values. Raises Invalid otherwise."""
-    existing = LanguageModel.objects.get(name=name)
-    stored = {field: getattr(existing, field) for field in values}
-    differences = [f"{field} {stored[field]!r}" for field, value in values.items() if stored[field] != value]
-    if differences:
-        what = f"There is already a model “{name}”, with {', '.join(differences)}."
-        raise invalid("name", what, "Models never change, because samples refer to them: choose another name.")
-    return existing
 
 
 def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:

@@ -150,16 +150,6 @@ def _long_line(text: str) -> int:
     return 0
 
 
-def _split(text: str) -> Iterator[str]:
-    """The lines of a text, one at a time."""
-    start = 0
-    while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
-        yield text[start:end]
-        start = end + 1
-
-
 def _excess(rows: int, columns: int, cells: int) -> str:
     if rows > MAX_CONTEXTS:
         return f"more than {MAX_CONTEXTS:,} rows"
@@ -205,11 +195,11 @@ def _delimited(text: str, delimiter: str) -> Iterator[tuple[int, dict[str, str] 
 def _json_lines(text: str) -> Iterator[tuple[int, dict[str, str] | Problem]]:
     fix = 'Write {"id": "1", "context": "…"}.'
     columns: list[str] = []
-    for number, line in enumerate(_split(text), start=1):
+    for number, line in enumerate(io.StringIO(text, newline="\n"), start=1):
         if not line.strip():
             continue
         try:
-            record: Any = json.loads(line)
+            record: Any = json.loads(line.removesuffix("\n"))
         except (ValueError, RecursionError) as error:
             yield number, Problem("", f"This is not JSON: {error}.", fix)
             continue

@@ -302,21 +302,12 @@ def _contexts(reader: _Reader, folder: Path) -> tuple[list[Context], str]:
             fix = "Write a list of {id: …, context: …}, the path of a CSV or JSONL file, or {file: …, id: …}."
             reader.wrong("contexts", f"This is {shown(description)}.", fix)
         return [], ""
-    source = _source(reader, description, folder)
-    if source is None:
-        return [], ""
-    contexts, problems = read_contexts(source)
-    for problem in problems:
-        of_the_key = problem.where.startswith("contexts")
-        reader.problems.append(replace(problem, where=reader.where(problem.where)) if of_the_key else problem)
-    return contexts, source.path.name
-
-
-def _source(reader: _Reader, description: Mapping[str, Any], folder: Path) -> Source | None:
     before = len(reader.problems)
-    for name in description:
-        if name not in SOURCE_KEYS:
-            reader.problems.append(unknown(reader.where(f"contexts.{name}"), str(name), SOURCE_KEYS))
+    reader.problems += [
+        unknown(reader.where(f"contexts.{name}"), str(name), SOURCE_KEYS)
+        for name in description
+        if name not in SOURCE_KEYS
+    ]
     rename = description.get("fields") or {}
     if not isinstance(rename, dict) or not all(isinstance(name, str) for name in (*rename, *rename.values())):
         reader.wrong("contexts.fields", f"This is {shown(rename)}.", "Write lines “field: column” below it.")
@@ -327,8 +318,13 @@ def _source(reader: _Reader, description: Mapping[str, Any], folder: Path) -> So
     if not isinstance(column, str):
         reader.wrong("contexts.id", f"This is {shown(column)}.", "Write the name of the column with the ids.")
     if len(reader.problems) > before:
-        return None
-    return Source(folder / description["file"], column, rename, most)
+        return [], ""
+    source = Source(folder / description["file"], column, rename, most)
+    contexts, problems = read_contexts(source)
+    for problem in problems:
+        of_the_key = problem.where.startswith("contexts")
+        reader.problems.append(replace(problem, where=reader.where(problem.where)) if of_the_key else problem)
+    return contexts, source.path.name
 
 
 def _inline_contexts(reader: _Reader, entries: list[Any]) -> list[Context]:

@@ -80,19 +80,26 @@ def ask_suggesters(
     """
     _check(suggesters, key=key, fields=story_fields, round=round, story=story)
     now = timezone.now()
-    rows = [
-        _new(
-            suggester,
-            key=key,
-            fields=story_fields,
-            round=round,
-            seed=seed,
-            story=story or key,
-            wait=wait_seconds,
-            now=now,
+    rows = []
+    for suggester in suggesters:
+        try:
+            prompt, keep = make_prompt(suggester.template, story_fields, suggester.priming)
+        except TemplateError as error:
+            raise invalid(f"suggester {suggester.name}, template", str(error)) from None
+        seconds = (wait_seconds or suggester.wait_seconds) if suggester.active else 0
+        rows.append(
+            Suggestion(
+                key=key,
+                suggester=suggester,
+                round=round,
+                story=story or key,
+                prompt=prompt,
+                keep=keep,
+                seed=sample_seed(seed, key, suggester.name, suggester.decoder, 0),
+                asked_at=now,
+                deadline=now + timedelta(seconds=seconds),
+            )
         )
-        for suggester in suggesters
-    ]
     with transaction.atomic():
         Suggestion.objects.bulk_create(rows, ignore_conflicts=True)
         by_suggester = {row.suggester_id: row for row in Suggestion.objects.filter(suggester__in=suggesters, key=key)}
@@ -115,7 +122,28 @@ def read_suggestions(*, suggestions: Sequence[int], now: datetime | None = None)
         answer_from_pool(reasons=overdue, now=now)
         by_id = _found(suggestions)
     rows = [by_id[suggestion_id] for suggestion_id in suggestions]
-    return [_status(row, rows[:position], now) for position, row in enumerate(rows)]
+    statuses = []
+    for position, row in enumerate(rows):
+        waited = max(0.0, ((row.answered_at or now) - row.asked_at).total_seconds())
+        left = max(0.0, (row.deadline - now).total_seconds()) if row.state == State.WAITING else 0.0
+        same = (earlier.pk for earlier in rows[:position] if row.text and bare(earlier.text) == bare(row.text))
+        notice = NONE_CAME if row.state == State.FAILED else ""
+        if row.state == State.WAITING:
+            notice = (WRITING if waited < left else STILL_WRITING).format(waited=waited, left=max(1.0, left))
+        statuses.append(
+            SuggestionStatus(
+                id=row.pk,
+                suggester=row.suggester,
+                state=row.state,
+                text=row.text,
+                from_pool=row.from_pool,
+                waited=round(waited, 3),
+                left=round(left, 3),
+                notice=notice,
+                same_as=next(same, None),
+            )
+        )
+    return statuses
 
 
 @transaction.atomic
@@ -189,55 +217,6 @@ def _found(suggestions: Sequence[int]) -> dict[int, _Row]:
         if suggestion_id not in by_id:
             raise invalid("suggestions", f"There is no suggestion {suggestion_id}.")
     return by_id
-
-
-def _status(row: _Row, before: Sequence[_Row], now: datetime) -> SuggestionStatus:
-    waited = max(0.0, ((row.answered_at or now) - row.asked_at).total_seconds())
-    left = max(0.0, (row.deadline - now).total_seconds()) if row.state == State.WAITING else 0.0
-    same = (earlier.pk for earlier in before if row.text and bare(earlier.text) == bare(row.text))
-    notice = NONE_CAME if row.state == State.FAILED else ""
-    if row.state == State.WAITING:
-        notice = (WRITING if waited < left else STILL_WRITING).format(waited=waited, left=max(1.0, left))
-    return SuggestionStatus(
-        id=row.pk,
-        suggester=row.suggester,
-        state=row.state,
-        text=row.text,
-        from_pool=row.from_pool,
-        waited=round(waited, 3),
-        left=round(left, 3),
-        notice=notice,
-        same_as=next(same, None),
-    )
-
-
-def _new(
-    suggester: Suggester,
-    *,
-    key: str,
-    fields: Mapping[str, str],
-    round: int,
-    seed: int,
-    story: str,
-    wait: float | None,
-    now: datetime,
-) -> Suggestion:
-    try:
-        prompt, keep = make_prompt(suggester.template, fields, suggester.priming)
-    except TemplateError as error:
-        raise invalid(f"suggester {suggester.name}, template", str(error)) from None
-    seconds = (wait or suggester.wait_seconds) if suggester.active else 0
-    return Suggestion(
-        key=key,
-        suggester=suggester,
-        round=round,
-        story=story,
-        prompt=prompt,
-        keep=keep,
-        seed=sample_seed(seed, key, suggester.name, suggester.decoder, 0),
-        asked_at=now,
-        deadline=now + timedelta(seconds=seconds),
-    )
 
 
 def _check(suggesters: Sequence[Suggester], *, key: str, fields: Mapping[str, str], round: int, story: str) -> None:

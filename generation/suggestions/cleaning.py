@@ -67,8 +67,19 @@ def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
     """The part of ``raw`` that a writer may see. ``ended``: the model ended the text by itself, so its last word is an
     end too, with or without a full stop."""
     story = (prompt.strip().splitlines() or [""])[-1] if rules.continues else ""
-    text = _printable(without_echo(raw, prompt))
-    text = _without_list(text, begins=not story or ends_sentence(story))
+    # Without control and format characters, and without the mark that a token leaves for half a character.
+    text = "".join(
+        character
+        for character in without_echo(raw, prompt)
+        if character in "\n\t" or (unicodedata.category(character) not in ("Cc", "Cf") and character != "\ufffd")
+    )
+    # Up to the next item of a list, and without the mark of an item at its beginning, unless the writer's sentence
+    # continues there.
+    if (not story or ends_sentence(story)) and _ITEM.match(text):
+        text = _ITEM.sub("", text, count=1)
+    next_item = _NEXT_ITEM.search(text.lstrip())
+    if next_item:
+        text = text.lstrip()[: next_item.start()]
     if not text.strip():
         return Cleaned(why=EMPTY)
     text = _whole_sentences(text, rules, ended=ended)
@@ -111,23 +122,6 @@ def forbidden_word(text: str, word_list: str) -> str | None:
     entries, pattern = _compiled(word_list)
     match = pattern.search(_plain(text)) if pattern else None
     return entries[" ".join(match[0].split())] if match else None
-
-
-def _printable(text: str) -> str:
-    """The text without control and format characters, and without the mark that a token leaves for half a character."""
-    return "".join(
-        character
-        for character in text
-        if character in "\n\t" or (unicodedata.category(character) not in ("Cc", "Cf") and character != "\ufffd")
-    )
-
-
-def _without_list(text: str, *, begins: bool) -> str:
-    """The text up to the next item of a list, and without the mark of an item that it begins with. ``begins``: it
-    begins a sentence, so what it begins with is no part of the writer's."""
-    text = _ITEM.sub("", text, count=1) if begins and _ITEM.match(text) else text
-    following = _NEXT_ITEM.search(text.lstrip())
-    return text.lstrip()[: following.start()] if following else text
 
 
 def _whole_sentences(text: str, rules: Rules, *, ended: bool) -> str:

@@ -43,24 +43,20 @@ def answer_from_pool(*, reasons: Mapping[int, str], now: datetime) -> list[Sugge
     for text in PoolText.objects.filter(suggester__in=suggesters, round__in=rounds).order_by("pk"):
         pool[text.suggester_id, text.round].append(text)
     for row in waiting:
-        _choose_text(row, pool, seen[row.story], now=now, why=reasons[row.pk])
-    changed = ["state", "text", "from_pool", "pool_text", "message", "leased_by", "leased_until", "answered_at"]
-    Suggestion.objects.bulk_update(waiting, changed)
-    return waiting
-
-
-def _choose_text(
-    row: Suggestion, pool: dict[tuple[int, int], list[PoolText]], seen: set[str], *, now: datetime, why: str
-) -> None:
-    row.leased_by, row.leased_until = "", None
-    row.answered_at = max(now, row.asked_at)  # another machine's clock may be behind
-    for number in dict.fromkeys((row.round, EVERY_ROUND)):
-        fresh = [pool_text for pool_text in pool[row.suggester_id, number] if bare(pool_text.text) not in seen]
+        row.leased_by, row.leased_until = "", None
+        row.answered_at = max(now, row.asked_at)  # another machine's clock may be behind
+        fresh: list[PoolText] = []
+        for number in (row.round, EVERY_ROUND):
+            fresh = fresh or [text for text in pool[row.suggester_id, number] if bare(text.text) not in seen[row.story]]
         if fresh:
             chosen = fresh[row.seed % len(fresh)]
             row.state, row.from_pool, row.pool_text, row.text = State.DONE, True, chosen, chosen.text
-            row.message = why
-            seen.add(bare(chosen.text))
-            return
-    row.state = State.FAILED
-    row.message = f"{why} {EMPTY_POOL.format(suggester=row.suggester.name, round=row.round)}"
+            row.message = reasons[row.pk]
+            seen[row.story].add(bare(chosen.text))
+        else:
+            row.state = State.FAILED
+            empty = EMPTY_POOL.format(suggester=row.suggester.name, round=row.round)
+            row.message = f"{reasons[row.pk]} {empty}"
+    changed = ["state", "text", "from_pool", "pool_text", "message", "leased_by", "leased_until", "answered_at"]
+    Suggestion.objects.bulk_update(waiting, changed)
+    return waiting

@@ -66,7 +66,12 @@ def fill_from_run(
     samples: QuerySet[Sample] = Sample.objects.filter(run=run, model=suggester.model_id, decoder=name)
     if not samples.exists():
         what = f"It has no samples of {suggester.model.name} with {name}."
-        raise invalid(f"run {run.name}", what, _available_samples(run))
+        pairs = Sample.objects.filter(run=run).values_list("model__name", "decoder").distinct().order_by("model__name")
+        names = [f"{model_name} with {decoder_name}" for model_name, decoder_name in pairs[:6]]
+        more = ", …" if len(pairs) > 6 else ""
+        raise invalid(
+            f"run {run.name}", what, f"It has: {', '.join(names)}{more}." if names else "It has no samples yet."
+        )
     rounds = _rounds_of(run, round, round_field)
     rows = samples.select_related("context").order_by("pk").iterator(chunk_size=1000)
     offers = (
@@ -116,12 +121,6 @@ def _rounds_of(run: GenerationRun, round: int | None, round_field: str) -> dict[
         )
         for context in contexts
     }
-
-
-def _available_samples(run: GenerationRun) -> str:
-    pairs = Sample.objects.filter(run=run).values_list("model__name", "decoder").distinct().order_by("model__name")
-    names = [f"{model} with {decoder}" for model, decoder in pairs[:6]]
-    return f"It has: {', '.join(names)}{', …' if len(pairs) > 6 else ''}." if names else "It has no samples yet."
 
 
 def _lines_of(path: Path) -> Iterator[Offered]:

@@ -45,11 +45,22 @@ def pool_shortages(needs: Sequence[Need]) -> list[Shortage]:
     for name, round, text in rows:
         by_round.setdefault((name, round), set()).add(bare(text))  # equal words are one text
     texts = {key: frozenset(bare_texts) for key, bare_texts in by_round.items()}
-    return [
-        _shortage(name, lacking, texts)
-        for name in dict.fromkeys(need.suggester for need in needs)
-        if (lacking := {need.round: count for need, count in _lacking(needs, texts) if need.suggester == name})
-    ]
+    lacking = _lacking(needs, texts)
+    shortages = []
+    for name in dict.fromkeys(need.suggester for need in needs):
+        counts = {need.round: count for need, count in lacking if need.suggester == name}
+        if not counts:
+            continue
+        mine: Texts = frozenset().union(*(pool_texts for (owner, _), pool_texts in texts.items() if owner == name))
+        sharing = {
+            owner: mine & frozenset().union(*(pool_texts for (other, _), pool_texts in texts.items() if other == owner))
+            for owner, _ in texts
+            if owner != name
+        }
+        shared = frozenset().union(*sharing.values())
+        others = [owner for owner, common in sharing.items() if common]
+        shortages.append(Shortage(name, max(counts.values()), sorted(counts), len(shared), others))
+    return shortages
 
 
 def _lacking(needs: Sequence[Need], texts: Mapping[tuple[str, int], Texts]) -> list[tuple[Need, int]]:
@@ -78,15 +89,3 @@ def _lacking(needs: Sequence[Need], texts: Mapping[tuple[str, int], Texts]) -> l
         reach = wider
     lacking = [(need, rivals(number, reach[number]) + 1 - len(reach[number])) for number, need in enumerate(needs)]
     return [(need, count) for need, count in lacking if count > 0]
-
-
-def _shortage(name: str, lacking: Mapping[int, int], texts: Mapping[tuple[str, int], Texts]) -> Shortage:
-    mine: Texts = frozenset().union(*(pool_texts for (owner, _), pool_texts in texts.items() if owner == name))
-    sharing = {
-        owner: mine & frozenset().union(*(pool_texts for (other, _), pool_texts in texts.items() if other == owner))
-        for owner, _ in texts
-        if owner != name
-    }
-    shared = frozenset().union(*sharing.values())
-    others = [owner for owner, common in sharing.items() if common]
-    return Shortage(name, max(lacking.values()), sorted(lacking), len(shared), others)

@@ -130,8 +130,16 @@ class SuggesterProcess:
             presence.delete_old_rows()
         if self.lanes and self._is_due("exhausted", PULSE_SECONDS):
             serving.answer_exhausted_from_pool(now=timezone.now())
-        if self._is_due("claim", self._poll):
-            self._claim()
+        claims = self._is_due("claim", self._poll)
+        room = {pk: lane.room for pk, lane in self.lanes.items() if lane.room > 0} if claims else {}
+        if room and serving.anything_waits():
+            claimed = serving.claim(
+                name=self.name, room=room, lease=self._lease, now=timezone.now(), besides=set(self._jobs())
+            )
+            for pk, lane in self.lanes.items():
+                suggestions = [row for row in claimed if row.suggester.model_id == pk]
+                if suggestions:
+                    self._work(lane, partial(lane.add, suggestions))
 
     def _is_due(self, what: str, every: float) -> bool:
         now = time.monotonic()
@@ -169,18 +177,6 @@ class SuggesterProcess:
             lane.drop(dropped)
         if dropped:
             serving.release(name=self.name, suggestions=dropped)
-
-    def _claim(self) -> None:
-        room = {pk: lane.room for pk, lane in self.lanes.items() if lane.room > 0}
-        if not room or not serving.anything_waits():
-            return
-        claimed = serving.claim(
-            name=self.name, room=room, lease=self._lease, now=timezone.now(), besides=set(self._jobs())
-        )
-        for pk, lane in self.lanes.items():
-            suggestions = [row for row in claimed if row.suggester.model_id == pk]
-            if suggestions:
-                self._work(lane, partial(lane.add, suggestions))
 
     # --- Work and its results ---
 

@@ -84,7 +84,13 @@ def unpack(path: Path, folder: Path) -> dict[str, Any]:
             raise
         reason = str(error) or "it ends too early"
         raise invalid(path.name, f"This is not a complete backup: {reason}.", "Use another copy.") from None
-    manifest = _manifest(path, folder)
+    file = folder / MANIFEST
+    if not file.is_file() or file.stat().st_size > MOST_MANIFEST_BYTES:
+        raise invalid(path.name, f"This is not a complete backup: {MANIFEST} is missing.", "Use another copy.")
+    manifest = json.loads(file.read_text())
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        what = f"This backup does not have the format {FORMAT}."
+        raise invalid(path.name, what, "Restore it with the version of HITServer that made it.")
     unpacked.pop(MANIFEST, None)
     listed = manifest["members"]
     refuse_if_any(
@@ -112,14 +118,3 @@ def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) 
             checksum.update(data)
             file.write(data)
     return {"bytes": member.size, "sha256": checksum.hexdigest()}
-
-
-def _manifest(path: Path, folder: Path) -> dict[str, Any]:
-    file = folder / MANIFEST
-    if not file.is_file() or file.stat().st_size > MOST_MANIFEST_BYTES:
-        raise invalid(path.name, f"This is not a complete backup: {MANIFEST} is missing.", "Use another copy.")
-    manifest = json.loads(file.read_text())
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        what = f"This backup does not have the format {FORMAT}."
-        raise invalid(path.name, what, "Restore it with the version of HITServer that made it.")
-    return manifest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +26,13 @@ class Outdated:
 def outdated(folder: Path | None = None) -> list[Outdated]:
     """The backups in ``folder`` and the copies that this server made, if workers' data were deleted after them."""
     moments = [entry.at for entry in journal_entries()]
-    files = [Outdated(path, made_at, sum(made_at < moment for moment in moments)) for path, made_at in _files(folder)]
+    copies = [path for path in sorted((Path(settings.VAR) / "copies").glob("*")) if path.is_file()]
+    dated = [(path, datetime.fromtimestamp(path.stat().st_mtime, UTC)) for path in copies]
+    for path in sorted(folder.glob("*")) if folder else []:
+        made_at = _made_at(path) if path.is_file() else None
+        if made_at is not None:
+            dated.append((path, made_at))
+    files = [Outdated(path, made_at, sum(made_at < moment for moment in moments)) for path, made_at in dated]
     return [file for file in files if file.deletions]
 
 
@@ -35,16 +40,6 @@ def deletions_since(made_at: str) -> int:
     """How many workers' data were deleted after a backup was made (an ISO date and time)."""
     moment = datetime.fromisoformat(made_at)
     return sum(moment < entry.at for entry in journal_entries())
-
-
-def _files(folder: Path | None) -> Iterator[tuple[Path, datetime]]:
-    for path in sorted((Path(settings.VAR) / "copies").glob("*")):
-        if path.is_file():
-            yield path, datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    for path in sorted(folder.glob("*")) if folder else []:
-        made_at = _made_at(path) if path.is_file() else None
-        if made_at is not None:
-            yield path, made_at
 
 
 def _made_at(path: Path) -> datetime | None:

@@ -38,13 +38,6 @@ class Command(ActionCommand):
     help = "Language models and generation runs. “manage.py generate ACTION --help” shows more about each action."
 
     def add_actions(self, add: AddAction) -> None:
-        self._add_model_actions(add)
-        self._add_run_actions(add)
-
-    def explain(self, error: Exception) -> CommandError | None:
-        return CommandError(str(error)) if isinstance(error, BackendError) else None
-
-    def _add_model_actions(self, add: AddAction) -> None:
         register = add("register", "register a model under a name, and check that it works", self.register)
         register.add_argument("name", nargs="?", default="", help="the name that runs and suggesters will use")
         register.add_argument(
@@ -68,6 +61,10 @@ class Command(ActionCommand):
         retire = add("retire", "stop new runs from using a model; what it generated stays", self.retire)
         retire.add_argument("name")
         retire.add_argument("--undo", action="store_true", help="allow a retired model again")
+        self._add_run_actions(add)
+
+    def explain(self, error: Exception) -> CommandError | None:
+        return CommandError(str(error)) if isinstance(error, BackendError) else None
 
     def _add_run_actions(self, add: AddAction) -> None:
         apply = add("apply", "make the run that a run file describes, and start it", self.apply)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from common.commands import ActionCommand, AddAction
 from common.problems import Refused
 from generation.backends.base import BackendError
 from generation.decoding.decoders import parse_decoder
 from generation.diversify.metrics import find_metrics, find_relevance, known_metrics
-from generation.diversify.references import References, references_in_columns, references_in_file
+from generation.diversify.references import references_in_columns, references_in_file
 from generation.diversify.run_sets import Design, diversify_run, draw_more_of, drawing_decoders
 from generation.diversify.threshold import MOST_SAMPLED, TRIALS, check_design
 from generation.management.diversify_output import summary_lines, write_sets
-from generation.models import GenerationRun
 from generation.runs.progress import find_run
 from generation.runs.samples import swept_parameters
 
@@ -33,7 +32,41 @@ class Command(ActionCommand):
         report = add("report", "write report.html and report.json of a run", self.report)
         report.add_argument("run_name", metavar="run")
         report.add_argument("--out", type=Path, metavar="DIR", help="folder to write to (default: run-NAME)")
-        _add_diversify(add("diversify", "resample each set until it is diverse enough; writes CSV", self.diversify))
+        sets = add("diversify", "resample each set until it is diverse enough; writes CSV", self.diversify)
+        option = sets.add_argument
+        metrics = f"{known_metrics()}; or the dotted path of a function"
+        option("run_name", metavar="run")
+        option(
+            "--metric", default="distinct-n", help=f"decides which response is dropped: {metrics} (default: distinct-n)"
+        )
+        above = (
+            "responses of a set are replaced until its score is above this (distinct-n goes up to 1, cos-sim up to 0)"
+        )
+        option("--threshold", type=float, required=True, help=above)
+        compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
+        option("--stop", default="", metavar="METRIC", help=compared)
+        option("--metric-model", default="", metavar="NAME", help="hub name or folder of the model of these metrics")
+        option("--size", type=int, default=5, help="responses in a set (default: 5)")
+        option(
+            "--most",
+            type=int,
+            default=MOST_SAMPLED,
+            help=f"most responses drawn in one trial, the first set included (default: {MOST_SAMPLED})",
+        )
+        trials = f"trials for each context, each with its own samples (default: 1; the paper has {TRIALS})"
+        option("--trials", type=int, default=1, help=trials)
+        option("--decoder", action="append", default=[], help="only this decoder; can be repeated")
+        option("--live", action="store_true", help="draw more samples with the model if the run has too few")
+        column = "field of the contexts with a human reference, for relevance; can be repeated"
+        option("--reference", action="append", default=[], metavar="COLUMN", help=column)
+        dataset = (
+            "data set of human references: a file with the columns id and reference, several rows for each context"
+        )
+        option("--references", type=Path, metavar="FILE", help=dataset)
+        relevance = "hub name or folder of a model for BERTScore with the references (BLEU needs none)"
+        option("--relevance-model", default="", metavar="NAME", help=relevance)
+        option("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N (default: auto)")
+        option("--out", default="-", metavar="FILE", help="file to write (default: standard output)")
 
     def explain(self, error: Exception) -> CommandError | None:
         expected = isinstance(error, ValueError | BackendError) and not isinstance(error, Refused)
@@ -56,7 +89,15 @@ class Command(ActionCommand):
         check_design(size=size, most_sampled=most, threshold=threshold)
         drawing, left_out = drawing_decoders(run, [parse_decoder(name).name for name in decoder])
         metrics = find_metrics([metric, *([stop] if stop else [])], model=metric_model, device=device)
-        human = _references(run, reference, references, relevance_model)
+        if reference and references:
+            raise ValueError("Give the references as columns of the contexts or as a file, not both.")
+        if relevance_model and not reference and not references:
+            raise ValueError(
+                "Relevance is measured against human references: add --reference COLUMN or --references FILE."
+            )
+        human = references_in_columns(run, reference) if reference else None
+        if references:
+            human = references_in_file(run, references)
         design = Design(
             metrics[metric],
             threshold,
@@ -78,44 +119,3 @@ class Command(ActionCommand):
         if left_out:
             self.complain([f"Left out, because they draw nothing and give one text each: {', '.join(left_out)}."])
         self.complain(summary_lines(summaries, threshold=threshold, stop=stop or metric))
-
-
-def _references(run: GenerationRun, columns: list[str], file: Path | None, model: str) -> References | None:
-    if columns and file:
-        raise ValueError("Give the references as columns of the contexts or as a file, not both.")
-    if model and not columns and not file:
-        raise ValueError("Relevance is measured against human references: add --reference COLUMN or --references FILE.")
-    if file:
-        return references_in_file(run, file)
-    return references_in_columns(run, columns) if columns else None
-
-
-def _add_diversify(sets: CommandParser) -> None:
-    add = sets.add_argument
-    metrics = f"{known_metrics()}; or the dotted path of a function"
-    add("run_name", metavar="run")
-    add("--metric", default="distinct-n", help=f"decides which response is dropped: {metrics} (default: distinct-n)")
-    above = "responses of a set are replaced until its score is above this (distinct-n goes up to 1, cos-sim up to 0)"
-    add("--threshold", type=float, required=True, help=above)
-    compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
-    add("--stop", default="", metavar="METRIC", help=compared)
-    add("--metric-model", default="", metavar="NAME", help="hub name or folder of the model of these metrics")
-    add("--size", type=int, default=5, help="responses in a set (default: 5)")
-    add(
-        "--most",
-        type=int,
-        default=MOST_SAMPLED,
-        help=f"most responses drawn in one trial, the first set included (default: {MOST_SAMPLED})",
-    )
-    trials = f"trials for each context, each with its own samples (default: 1; the paper has {TRIALS})"
-    add("--trials", type=int, default=1, help=trials)
-    add("--decoder", action="append", default=[], help="only this decoder; can be repeated")
-    add("--live", action="store_true", help="draw more samples with the model if the run has too few")
-    column = "field of the contexts with a human reference, for relevance; can be repeated"
-    add("--reference", action="append", default=[], metavar="COLUMN", help=column)
-    dataset = "data set of human references: a file with the columns id and reference, several rows for each context"
-    add("--references", type=Path, metavar="FILE", help=dataset)
-    relevance = "hub name or folder of a model for BERTScore with the references (BLEU needs none)"
-    add("--relevance-model", default="", metavar="NAME", help=relevance)
-    add("--device", default="auto", help="where these models run: auto, cpu, cuda or cuda:N (default: auto)")
-    add("--out", default="-", metavar="FILE", help="file to write (default: standard output)")

@@ -23,11 +23,11 @@ from generation.backends import open_backend
 from generation.backends.base import BackendError
 from generation.backends.requirements import NONE_HERE, runnable
 from generation.management import suggester_output as output
-from generation.models import PoolText, Suggester, Suggestion
+from generation.models import PoolText, Suggester
 from generation.registry.registration import find_model
 from generation.runs.progress import find_run
 from generation.suggestions import monitoring, pool_filling
-from generation.suggestions.asking import SuggestionStatus, ask_suggesters, cancel_suggestions, read_suggestions
+from generation.suggestions.asking import ask_suggesters, cancel_suggestions, read_suggestions
 from generation.suggestions.definitions import DEFAULT_LIMITS, change_suggester, create_suggester, find_suggester
 from generation.suggestions.reproducing_suggestions import reproduce_suggestion
 from generation.suggestions.suggester_process import DEFAULT_ROWS, SuggesterProcess
@@ -52,7 +52,20 @@ class Command(ActionCommand):
         run.add_argument(
             "--rows", type=int, default=DEFAULT_ROWS, help="most texts in one batch (default: %(default)s)"
         )
-        self._add_suggester_actions(add)
+        new = add("add", "make a suggester: a model with its decoder and rules", self.add_suggester)
+        new.add_argument("name")
+        new.add_argument("--model", required=True, help="a registered model, see: manage.py generate models")
+        _add_values(new)
+        change = add("change", "change a suggester's rules; only the options given change", self.change)
+        change.add_argument("name")
+        change.add_argument("--model", default="")
+        _add_values(change)
+        state = change.add_mutually_exclusive_group()
+        state.add_argument("--activate", dest="active", action=Value, nargs=0, const=True)
+        state.add_argument("--deactivate", dest="active", action=Value, nargs=0, const=False)
+        accept = add("accept", "accept the new files of a suggester's model", self.accept)
+        accept.add_argument("name")
+        add("list", "suggesters, how long writers waited, and the processes that run", self.list_suggesters)
         self._add_pool_actions(add)
         ask = add("ask", "ask once, by hand", self.ask)
         ask.add_argument("names", nargs="+", metavar="NAME")
@@ -71,22 +84,6 @@ class Command(ActionCommand):
 
     def explain(self, error: Exception) -> CommandError | None:
         return CommandError(str(error)) if isinstance(error, BackendError) else None
-
-    def _add_suggester_actions(self, add: AddAction) -> None:
-        new = add("add", "make a suggester: a model with its decoder and rules", self.add_suggester)
-        new.add_argument("name")
-        new.add_argument("--model", required=True, help="a registered model, see: manage.py generate models")
-        _add_values(new)
-        change = add("change", "change a suggester's rules; only the options given change", self.change)
-        change.add_argument("name")
-        change.add_argument("--model", default="")
-        _add_values(change)
-        state = change.add_mutually_exclusive_group()
-        state.add_argument("--activate", dest="active", action=Value, nargs=0, const=True)
-        state.add_argument("--deactivate", dest="active", action=Value, nargs=0, const=False)
-        accept = add("accept", "accept the new files of a suggester's model", self.accept)
-        accept.add_argument("name")
-        add("list", "suggesters, how long writers waited, and the processes that run", self.list_suggesters)
 
     def _add_pool_actions(self, add: AddAction) -> None:
         fill = add("pool-fill", "put texts into a suggester's pool, for when suggestions come too late", self.pool_fill)
@@ -210,30 +207,26 @@ class Command(ActionCommand):
             seed=secrets.randbelow(2**31) if seed is None else seed,
             wait_seconds=LOADING_SECONDS if write_here else None,
         )
-        self.say(output.suggestion_lines(self._wait(suggestions, write_here=write_here)))
-
-    def reproduce(self, *, suggestion: int) -> None:
-        reproduced = reproduce_suggestion(suggestion_id=suggestion)
-        self.say(output.reproduced_lines(reproduced))
-        if not reproduced.same:
-            raise CommandError("The suggestion was not reproduced.")
-
-    def _wait(self, suggestions: Sequence[Suggestion], *, write_here: bool) -> Sequence[SuggestionStatus]:
-        """Wait for a process to answer; if none is running, this process answers."""
         ids = [suggestion.pk for suggestion in suggestions]
 
         def all_answered() -> bool:
             return not any(status.waiting for status in read_suggestions(suggestions=ids))
 
         try:
-            if write_here:
+            if write_here:  # no other process would answer
                 self._write_here(sorted({suggestion.suggester.model.name for suggestion in suggestions}), all_answered)
             while not all_answered():
                 time.sleep(POLL_SECONDS)
         except (KeyboardInterrupt, CommandError) as stopped:
             cancel_suggestions(suggestions=ids)
             raise stopped if isinstance(stopped, CommandError) else CommandError("Cancelled.") from None
-        return read_suggestions(suggestions=ids)
+        self.say(output.suggestion_lines(read_suggestions(suggestions=ids)))
+
+    def reproduce(self, *, suggestion: int) -> None:
+        reproduced = reproduce_suggestion(suggestion_id=suggestion)
+        self.say(output.reproduced_lines(reproduced))
+        if not reproduced.same:
+            raise CommandError("The suggestion was not reproduced.")
 
     def _write_here(self, models: Sequence[str], all_answered: Callable[[], bool]) -> None:
         self.stderr.write("No suggester process is running: the model is loaded for this one time.")
@@ -286,9 +279,15 @@ def _add_values(parser: CommandParser) -> None:
 
 def _read(values: Mapping[str, Any], limits: Mapping[str, Any]) -> dict[str, Any]:
     """The values, with files read and new limits added to ``limits``. Raises Invalid."""
-    read: dict[str, Any] = {
-        name: _text_of(value) if isinstance(value, Path) else value for name, value in values.items()
-    }
+    read: dict[str, Any] = dict(values)
+    for name, value in values.items():
+        if isinstance(value, Path):
+            try:
+                read[name] = value.read_text(encoding="utf-8-sig")
+            except OSError as error:
+                raise invalid(str(value), f"It cannot be read: {error.strerror}.") from None
+            except UnicodeDecodeError:
+                raise invalid(str(value), "It is not UTF-8 text.", "Save it as UTF-8.") from None
     if "limits" in read:
         read["limits"] = dict(limits)
         for argument in values["limits"]:
@@ -304,12 +303,3 @@ def _pair(argument: str, option: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise invalid(option, f"It is {argument!r}.", "Write it as NAME=VALUE.")
     return name.strip(), value
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise invalid(str(path), f"It cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise invalid(str(path), "It is not UTF-8 text.", "Save it as UTF-8.") from None
