@@ -265,7 +265,7 @@ def write_bundle_tables(
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
-        for name, rows in tables.items():
+        for name, rows in _present(tables):
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 written[name] = _write_table(TABLES[name], rows, file)
         for name, pieces in (files or {}).items():
@@ -276,11 +276,20 @@ def write_bundle_tables(
     return int(written["ratings.csv"]["rows"])
 
 
+def _present(tables: Mapping[str, Iterable[Sequence[Any]]]) -> Iterator[tuple[str, Iterable[Sequence[Any]]]]:
+    """The tables that belong in the bundle. Whether an optional one has rows is only known when its turn comes."""
+    for name, rows in tables.items():
+        remaining = iter(rows)
+        first = list(islice(remaining, 1))
+        if first or name not in OPTIONAL:
+            yield name, chain(first, remaining)
+
+
 def write_bundle_folder(data: StudyData, folder: Path) -> None:
     """Write the bundle as files in ``folder``, which is created if missing. ``study.json`` is written last."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
-    for name, rows in _rows_of(data).items():
+    for name, rows in _present(_rows_of(data)):
         with replaced(folder / name) as file:
             written[name] = _write_table(TABLES[name], rows, file)
     write_whole(folder / STUDY, _head(data.description, written))
@@ -342,8 +351,7 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
         "ratings.csv": data.all_ratings,
         "flags.csv": data.flags,
     }
-    optional = zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications, data.stopped), strict=True)
-    frames |= {name: frame for name, frame in optional if len(frame)}
+    frames |= zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications, data.stopped), strict=True)
     return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, BinaryIO
 
 from django.db.models import OuterRef, QuerySet, Subquery, Sum
@@ -99,24 +98,17 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
                 yield (submission, "" if item is None else names[item], *answer)
 
     flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list(*_FLAG)
+    description = describe_study(study)
     tables = {
         "submissions.csv": submissions(),
         "items.csv": items(),
         "ratings.csv": ratings(),
         "flags.csv": (row for row in flags.iterator(CHUNK) if row[0] in known),
+        "offers.csv": (row for row in _offers(study, description) if row[0] in known),
+        "own_ratings.csv": _own_ratings(study, description),
+        "adjudications.csv": _adjudications(study),
+        "stopped.csv": _stopped(study, description),
     }
-    description = describe_study(study)
-    offers = _offers(study, description)
-    first = next(offers, None)
-    if first is not None:
-        tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
-    own = list(_own_ratings(study, description))
-    if own:
-        tables["own_ratings.csv"] = iter(own)
-    if settled := list(_adjudications(study)):
-        tables["adjudications.csv"] = iter(settled)
-    if stopped := list(_stopped(study, description)):
-        tables["stopped.csv"] = iter(stopped)
     return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
 
 
