@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analysis.data import OFFER_COLUMNS, BundleError, read_bundle, write_bundle, write_bundle_folder
+from analysis.data import BundleError, read_bundle, write_bundle, write_bundle_folder
+from analysis.study_tables import OfferRow
 from annotation.models import Assignment, Offer, Posting, Study
 from annotation.results.exports import ExportError, export, kinds_of
 from annotation.results.frames import study_data, write_study_bundle
@@ -69,7 +70,7 @@ def test_studies_without_suggestions_have_no_such_export() -> None:
 def test_the_frames_have_the_offers_of_finished_hits(study: Study) -> None:
     offers = study_data(study).offers
 
-    assert list(offers.columns) == list(OFFER_COLUMNS)
+    assert list(offers.columns) == list(OfferRow._fields)
     assert offers[["side", "chosen", "switches"]].to_numpy().tolist() == [["1", True, 1], ["2", False, 1]]
     assert offers["seed"][0] == str(Offer.objects.order_by("pk")[0].seed)
 
