@@ -63,7 +63,7 @@ def _number(text: str) -> float:
     return float(text) if text else math.nan
 
 
-TEXT = Cell("text", str, str)
+_TEXT = Cell("text", str, str)
 _INT = Cell("a whole number", lambda value: str(int(value)), int)
 _FLOAT = Cell("a number", lambda v: "" if v is None or math.isnan(v) else repr(float(v)), _number)
 _BOOL = Cell("true or false", lambda value: "true" if value else "false", lambda t: {"true": True, "false": False}[t])
@@ -82,33 +82,35 @@ _NUMBERS = _json(
     lambda value: all(number is None or isinstance(number, int | float) for number in value.values()),
     lambda value: {key: math.nan if number is None else float(number) for key, number in value.items()},
 )
-CELL_OF: dict[str, Cell] = {
-    **dict.fromkeys(("submission", "hit", "wanted", "step", "round", "number", "switches", "steps_done"), _INT),
-    **dict.fromkeys(("parameter_value", "value", "seconds", "latency", "threshold", "steps_in_all"), _FLOAT),
-    **dict.fromkeys(("synthetic", "has_feedback", "chosen"), _BOOL),
-    **dict.fromkeys(("received_at", "asked_at", "shown_at", "stopped_at"), _TIME),
-    "texts": _GROUPS,
-    "responses": _TEXTS,
-    "metrics": _NUMBERS,
-    "cells": _CELLS,
-    "check": _CHECK,
+#: How cells are written and read, by the type of their column.
+CELL_OF: dict[Any, Cell] = {
+    str: _TEXT,
+    int: _INT,
+    float: _FLOAT,
+    bool: _BOOL,
+    datetime: _TIME,
+    list[str]: _TEXTS,
+    list[list[str]]: _GROUPS,
+    dict[str, float]: _NUMBERS,
+    dict[str, str]: _CELLS,
+    dict[str, Any]: _CHECK,
 }
 
 
-def refuse_strangers(tables: Mapping[str, list[list[Any]]]) -> None:
+def refuse_strangers(tables: Mapping[str, list[Any]]) -> None:
     """Refuse references to missing rows, and duplicate names. Only edited files have them."""
-    names_in_file = {}
-    for name in ("items.csv", "submissions.csv"):
-        names_in_file[name] = {row[0] for row in tables[name]}
-        if len(names_in_file[name]) < len(tables[name]):
-            raise BundleError(f"{name} holds one {name.removesuffix('s.csv')} twice")
-    for name in ("ratings.csv", "flags.csv", "offers.csv"):
+    submissions = {row.submission for row in tables["submissions"]}
+    items = {row.item for row in tables["items"]}
+    for kind, names in (("item", items), ("submission", submissions)):
+        if len(names) < len(tables[f"{kind}s"]):
+            raise BundleError(f"{kind}s.csv holds one {kind} twice")
+    for name in ("ratings", "flags", "offers"):
         for number, row in enumerate(tables[name], start=1):
-            if row[0] not in names_in_file["submissions.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no submission {row[0]}")
-            if name != "flags.csv" and row[1] and row[1] not in names_in_file["items.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no item “{row[1][:40]}”")
-    for name in ("own_ratings.csv", "adjudications.csv"):
+            if row.submission not in submissions:
+                raise BundleError(f"{name}.csv, row {number}: there is no submission {row.submission}")
+            if name != "flags" and row.item and row.item not in items:
+                raise BundleError(f"{name}.csv, row {number}: there is no item “{row.item[:40]}”")
+    for name in ("own_ratings", "adjudications"):
         for number, row in enumerate(tables[name], start=1):
-            if row[0] not in names_in_file["items.csv"]:
-                raise BundleError(f"{name}, row {number}: there is no item “{row[0][:40]}”")
+            if row.item not in items:
+                raise BundleError(f"{name}.csv, row {number}: there is no item “{row.item[:40]}”")

@@ -3,9 +3,10 @@
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
-between answers; ``stopped.csv`` if workers stopped early for part pay. The CSV files are UTF-8 with the columns below.
-Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells are not escaped for
-spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the database.
+between answers; ``stopped.csv`` if workers stopped early for part pay. The CSV files are UTF-8 with the columns of
+`analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells
+are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the
+database.
 """
 
 from __future__ import annotations
@@ -26,44 +27,15 @@ from typing import IO, Any, BinaryIO
 import pandas as pd
 
 from analysis.archive import ArchiveError, read_files
-from analysis.bundle_cells import CELL_OF, TEXT, Cell, refuse_strangers
+from analysis.bundle_cells import CELL_OF, Cell, refuse_strangers
 from analysis.bundle_cells import BundleError as BundleError
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
+from analysis.study_tables import TABLES, Record, Table
 from common.csv_files import csv_text
 from common.files import replaced, write_whole
-
-ITEM_COLUMNS = (
-    "item",
-    "role",
-    "context",
-    "parameter",
-    "parameter_value",
-    "texts",
-    "responses",
-    "metrics",
-    "wanted",
-    "cells",
-    "check",
-)
-SUBMISSION_COLUMNS = (
-    *("submission", "worker", "synthetic", "profile", "arm", "hit", "seconds", "received_at"),
-    *("has_feedback", "decision", "reward"),
-)
-RATING_COLUMNS = ("submission", "item", "question", "target", "scale", "value", "text", "seconds")
-FLAG_COLUMNS = ("submission", "reason", "detail", "value", "threshold")
-OFFER_COLUMNS = (
-    *("submission", "item", "step", "round", "side", "number", "suggester", "model", "decoder", "seed"),
-    *("source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
-)
-#: What a writer said about the text that became an item, in the study where it was written.
-OWN_COLUMNS = ("item", "writer", "question", "value")
-#: The final answers, where people settled differences: for each option (target), whether it is chosen (1 or 0).
-ADJUDICATION_COLUMNS = ("item", "question", "target", "value")
-#: A hit that somebody stopped for part pay: steps sent and in all, what was promised and what was paid (USD).
-STOPPED_COLUMNS = ("worker", "synthetic", "arm", "hit", "steps_done", "steps_in_all", "owed", "paid", "stopped_at")
 
 STUDY, FORMAT, BUNDLE_VERSION = "study.json", "hitserver-bundle", 1
 #: The log of edits while workers typed, if the study records one.
@@ -73,24 +45,17 @@ EVENTS = "events.csv"
 EXCLUDE, EXTRA = "exclude", "extra"
 #: Rows of a table that are in memory while it is written.
 ROWS_AT_ONCE = 2_000
-Record = Sequence[Any] | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class StudyData:
-    """Everything that the analysis uses of a study. Make it with `make_study_data`, which sets the types and ``n``.
+    """Everything that the analysis uses of a study: its tables as frames with the columns that TABLES gives them.
 
-    ``items``: ITEM_COLUMNS in the order of the file, with ``n``, the number of included submissions with ratings of it.
-    ``submissions``: SUBMISSION_COLUMNS, including excluded submissions; ``decision`` is that of the latest review.
-    ``all_ratings``: RATING_COLUMNS in the given order, including those of excluded submissions. ``item`` is empty if
-    the question is not about an item; ``value`` and ``seconds`` are NaN if missing.
-    ``items`` has the right answers of a gold or attention item in ``check`` (see `quality_control.work.Check`; an empty
-    object otherwise). ``flags``: FLAG_COLUMNS, of all submissions; ``value`` and ``threshold`` are NaN if not recorded.
-    ``offers``: OFFER_COLUMNS, the live suggestions that the pages of all submissions showed; ``step`` is the page, from
-    0, ``seed`` is text, and ``latency`` is NaN if no text arrived.
-    ``own_ratings``: OWN_COLUMNS, the ratings that the writers of items gave their own texts.
-    ``adjudications``: ADJUDICATION_COLUMNS, the newest final answers to questions with several choices.
-    ``stopped``: STOPPED_COLUMNS, hits stopped for part pay; ``steps_in_all`` is NaN if it depended on the answers.
+    Make it with `make_study_data`, which sets the types and ``n``.
+    ``items`` are in the order of the file, with ``n``, the number of included submissions with ratings of each.
+    ``submissions`` and ``flags`` include excluded submissions, and ``all_ratings`` theirs, in the given order.
+    ``offers`` are what the pages of all submissions showed, ``own_ratings`` what the writers of items
+    said about their own texts, and ``adjudications`` the newest final answers to questions with several choices.
     """
 
     description: StudyDescription
@@ -200,25 +165,17 @@ def make_study_data(
     items: Iterable[Record],
     submissions: Iterable[Record],
     ratings: Iterable[Record],
-    flags: Iterable[Record] = (),
-    offers: Iterable[Record] = (),
-    own_ratings: Iterable[Record] = (),
-    adjudications: Iterable[Record] = (),
-    stopped: Iterable[Record] = (),
+    **others: Iterable[Record],
 ) -> StudyData:
-    """The study from records in the order of the columns above (or mappings by column). Counts ``n`` of the items."""
-    data = StudyData(
-        description,
-        _frame(items, ITEM_COLUMNS).astype({"parameter_value": float, "wanted": int}),
-        _frame(submissions, SUBMISSION_COLUMNS).astype({"synthetic": bool, "has_feedback": bool, "seconds": float}),
-        _frame(ratings, RATING_COLUMNS).astype({"value": float, "seconds": float}),
-        _frame(flags, FLAG_COLUMNS).astype({"value": float, "threshold": float}),
-        _frame(offers, OFFER_COLUMNS).astype({"latency": float, "chosen": bool}),
-        _frame(own_ratings, OWN_COLUMNS).astype({"value": float}),
-        _frame(adjudications, ADJUDICATION_COLUMNS).astype({"value": float}),
-        _frame(stopped, STOPPED_COLUMNS).astype({"synthetic": bool, "steps_done": int, "steps_in_all": float}),
-    )
-    return _counted(data)
+    """The study from the records of its tables, each by its name in TABLES. Counts ``n`` of the items.
+
+    The records are read in the order of TABLES. TypeError for the name of no table.
+    """
+    records = {"items": items, "submissions": submissions, "ratings": ratings, **others}
+    if strangers := records.keys() - TABLES.keys():
+        raise TypeError(f"make_study_data() knows no table {', '.join(sorted(strangers))}")
+    frames = {table.attribute: _frame(table, records.get(name, ())) for name, table in TABLES.items()}
+    return _counted(StudyData(description, **frames))
 
 
 def _counted(data: StudyData) -> StudyData:
@@ -228,19 +185,17 @@ def _counted(data: StudyData) -> StudyData:
     return data
 
 
-#: Columns that older bundles and short records lack, with what a missing cell means.
-MISSING: dict[str, Any] = {"check": {}, "value": math.nan, "threshold": math.nan}
-
-
-def _frame(records: Iterable[Record], columns: Sequence[str]) -> pd.DataFrame:
-    """A frame that has its columns even without rows. A record may lack the last columns that MISSING names."""
-    rows = []
-    for record in records:
-        if isinstance(record, Mapping):
-            rows.append([record[name] if name in record or name not in MISSING else MISSING[name] for name in columns])
-        else:
-            rows.append([*record, *(MISSING[name] for name in columns[len(record) :])])
-    return pd.DataFrame.from_records(rows, columns=list(columns))
+def _frame(table: Table, records: Iterable[Record]) -> pd.DataFrame:
+    """A frame that has its columns and their types even without rows."""
+    types = table.types
+    rows = [
+        table.make(**{name: record[name] for name in types if name in record})
+        if isinstance(record, Mapping)
+        else table.make(*record)
+        for record in records
+    ]
+    numbers = {column: type for column, type in types.items() if type in (int, float, bool)}
+    return pd.DataFrame.from_records(rows, columns=list(types)).astype(numbers)
 
 
 # --- the bundle ---
@@ -257,17 +212,17 @@ def write_bundle_tables(
     out: BinaryIO,
     files: Mapping[str, Iterable[bytes]] | None = None,
 ) -> int:
-    """Write a bundle from rows in the order of TABLES' columns, one at a time. Returns the number of ratings.
+    """Write a bundle from the rows of every table, by its name in TABLES. Returns the number of ratings.
 
-    ``tables`` has the rows of every file of TABLES; its order is the order of the files. Nothing is held in memory, so
-    ``study.json``, which contains the files' hashes, comes last in the archive. ``files``, such as the images
-    that items show, are put beside the tables under their names. `read_bundle` does not read them; see `read_events`.
+    The tables are written in the order of TABLES, a row at a time. Nothing is held in memory, so ``study.json``, which
+    contains the files' hashes, comes last in the archive. ``files``, such as the images that items show, are put beside
+    the tables under their names. `read_bundle` does not read them; see `read_events`.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
-        for name, rows in tables.items():
+        for name, table, rows in _present(tables):
             with archive.open(_member(name), "w", force_zip64=True) as file:
-                written[name] = _write_table(TABLES[name], rows, file)
+                written[name] = _write_table(table, rows, file)
         for name, pieces in (files or {}).items():
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 for piece in pieces:
@@ -276,13 +231,24 @@ def write_bundle_tables(
     return int(written["ratings.csv"]["rows"])
 
 
+def _present(
+    tables: Mapping[str, Iterable[Sequence[Any]]],
+) -> Iterator[tuple[str, Table, Iterable[Sequence[Any]]]]:
+    """The files that belong in the bundle. Whether an optional table has rows is only known when its turn comes."""
+    for name, table in TABLES.items():
+        rows = iter(tables[name])
+        first = list(islice(rows, 1))
+        if first or not table.optional:
+            yield f"{name}.csv", table, chain(first, rows)
+
+
 def write_bundle_folder(data: StudyData, folder: Path) -> None:
     """Write the bundle as files in ``folder``, which is created if missing. ``study.json`` is written last."""
     folder.mkdir(parents=True, exist_ok=True)
     written = {}
-    for name, rows in _rows_of(data).items():
+    for name, table, rows in _present(_rows_of(data)):
         with replaced(folder / name) as file:
-            written[name] = _write_table(TABLES[name], rows, file)
+            written[name] = _write_table(table, rows, file)
     write_whole(folder / STUDY, _head(data.description, written))
 
 
@@ -293,22 +259,22 @@ def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
     edited rows, a cell that is not valid in its column, a rating of a submission or item that does not exist.
     """
     try:
-        files = read_files(Path(path), (STUDY, *TABLES))
+        files = read_files(Path(path), (STUDY, *(f"{name}.csv" for name in TABLES)))
         head = _read_head(files)
-        tables: dict[str, list[list[Any]]] = {}
-        for name in TABLES:
-            if name not in files and name in OPTIONAL and name not in head["files"]:
+        tables: dict[str, list[Any]] = {}
+        for name, table in TABLES.items():
+            file = f"{name}.csv"
+            if file not in files and table.optional and file not in head["files"]:
                 tables[name] = []
                 continue
-            if name not in files:
-                raise BundleError(f"{name} is missing")
-            edited = hashlib.sha256(files[name]).hexdigest() != head["files"].get(name, {}).get("sha256")
+            if file not in files:
+                raise BundleError(f"{file} is missing")
+            edited = hashlib.sha256(files[file]).hexdigest() != head["files"].get(file, {}).get("sha256")
             if edited and not accept_edited:
-                raise BundleError(f"{name} was changed since the bundle was written; accept it with --accept-edited")
-            tables[name] = _read_table(name, files.pop(name))
+                raise BundleError(f"{file} was changed since the bundle was written; accept it with --accept-edited")
+            tables[name] = _read_table(file, table, files.pop(file))
         refuse_strangers(tables)
-        description = description_from_json(head.get("study"))
-        return make_study_data(description, **{name.removesuffix(".csv"): rows for name, rows in tables.items()})
+        return make_study_data(description_from_json(head.get("study")), **tables)
     except (ArchiveError, BundleError) as error:
         raise BundleError(f"{path}: {error}") from None
     except DescriptionError as error:
@@ -336,15 +302,8 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
-    frames = {
-        "submissions.csv": data.submissions,
-        "items.csv": data.items,
-        "ratings.csv": data.all_ratings,
-        "flags.csv": data.flags,
-    }
-    optional = zip(OPTIONAL, (data.offers, data.own_ratings, data.adjudications, data.stopped), strict=True)
-    frames |= {name: frame for name, frame in optional if len(frame)}
-    return {name: frame[list(TABLES[name])].itertuples(index=False, name=None) for name, frame in frames.items()}
+    frames = {name: getattr(data, table.attribute)[list(table.types)] for name, table in TABLES.items()}
+    return {name: frame.itertuples(index=False, name=None) for name, frame in frames.items()}
 
 
 def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]]) -> bytes:
@@ -370,29 +329,12 @@ def _read_head(files: Mapping[str, bytes]) -> dict[str, Any]:
     return head
 
 
-#: The files of a bundle except ``study.json``, with their columns.
-TABLES: dict[str, tuple[str, ...]] = {
-    "items.csv": ITEM_COLUMNS,
-    "submissions.csv": SUBMISSION_COLUMNS,
-    "ratings.csv": RATING_COLUMNS,
-    "flags.csv": FLAG_COLUMNS,
-    "offers.csv": OFFER_COLUMNS,
-    "own_ratings.csv": OWN_COLUMNS,
-    "adjudications.csv": ADJUDICATION_COLUMNS,
-    "stopped.csv": STOPPED_COLUMNS,
-}
-#: A bundle omits these files if they have no rows.
-OPTIONAL = ("offers.csv", "own_ratings.csv", "adjudications.csv", "stopped.csv")
-#: Columns that bundles of earlier releases lack.
-ADDED = {("items.csv", "check"), ("flags.csv", "value"), ("flags.csv", "threshold")}
-
-
-def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
+def _write_table(table: Table, rows: Iterable[Sequence[Any]], file: IO[bytes]) -> dict[str, Any]:
     """Write a table. Returns the number of rows and the SHA-256 of the file."""
     digest, count = hashlib.sha256(), 0
-    writers = [CELL_OF.get(column, TEXT).write for column in columns]
+    writers = [CELL_OF[type].write for type in table.types.values()]
     cells = ([write(value) for write, value in zip(writers, row, strict=True)] for row in rows)
-    lines: Iterator[Sequence[str]] = chain([columns], cells)
+    lines: Iterator[Sequence[str]] = chain([list(table.types)], cells)
     while batch := list(islice(lines, ROWS_AT_ONCE)):
         content = csv_text(batch, line_end="\r\n").encode()
         digest.update(content)
@@ -401,41 +343,43 @@ def _write_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], file: IO
     return {"rows": count - 1, "sha256": digest.hexdigest()}
 
 
-def _read_table(name: str, content: bytes) -> list[list[Any]]:
-    """The rows of a file, in the order of its columns here, whatever their order in the file. Ignores other columns."""
+def _read_table(file: str, table: Table, content: bytes) -> list[Any]:
+    """The rows of a file, whatever the order of its columns. Ignores other columns."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BundleError(f"{name} is not UTF-8 (byte {error.start:,})") from None
+        raise BundleError(f"{file} is not UTF-8 (byte {error.start:,})") from None
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     try:
         records = csv.reader(io.StringIO(text, newline=""), strict=True)
         header = next(records, [])
-        missing = [column for column in TABLES[name] if column not in header and (name, column) not in ADDED]
+        missing = [column for column in table.types if column not in header and column not in table.defaults]
         if missing:
-            raise BundleError(f"{name} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
-        place_of = {column: header.index(column) for column in TABLES[name] if column in header}
-        places = [(column, place_of.get(column), CELL_OF.get(column, TEXT)) for column in TABLES[name]]
-        return [_read_row(name, number, row, len(header), places) for number, row in enumerate(records, 1) if row]
+            raise BundleError(f"{file} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        cells = [
+            (column, header.index(column), CELL_OF[type]) for column, type in table.types.items() if column in header
+        ]
+        return [
+            table.make(**_read_row(file, number, row, len(header), cells))
+            for number, row in enumerate(records, 1)
+            if row
+        ]
     except csv.Error as error:
-        raise BundleError(f"{name} is not valid CSV ({error})") from None
+        raise BundleError(f"{file} is not valid CSV ({error})") from None
     finally:
         # The limit applies to the whole process, so it is restored at once. A cell may be as long as the file.
         csv.field_size_limit(limit)
 
 
 def _read_row(
-    name: str, number: int, row: Sequence[str], width: int, places: Sequence[tuple[str, int | None, Cell]]
-) -> list[Any]:
+    file: str, number: int, row: Sequence[str], width: int, cells: Sequence[tuple[str, int, Cell]]
+) -> dict[str, Any]:
     if len(row) != width:
-        raise BundleError(f"{name}, row {number} has {len(row)} cells, the header {width}")
-    values = []
-    for column, position, cell in places:
-        if position is None:
-            values.append(MISSING[column])
-            continue
+        raise BundleError(f"{file}, row {number} has {len(row)} cells, the header {width}")
+    values = {}
+    for column, position, cell in cells:
         try:
-            values.append(cell.read(row[position]))
+            values[column] = cell.read(row[position])
         except (ValueError, KeyError):
-            raise BundleError(f"{name}, row {number}, {column} is {row[position][:40]!r}, not {cell.what}") from None
+            raise BundleError(f"{file}, row {number}, {column} is {row[position][:40]!r}, not {cell.what}") from None
     return values

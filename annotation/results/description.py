@@ -9,7 +9,7 @@ from django import forms
 
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
 from annotation.instrument import Instrument
-from annotation.models import Arm, Study
+from annotation.models import Study
 from annotation.recruiting.pay_states import in_state
 from annotation.review.progress import states_now
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -46,7 +46,12 @@ def describe_study(study: Study) -> StudyDescription:
         closed_at=study.closed_at,
         config=whole_study.config,
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
-        arms=[_arm(arm, study) for arm in arms],
+        arms=[
+            ArmDescription(
+                arm.name, study.reward if arm.reward is None else arm.reward, arm.wanted, arm.config, arm.texts
+            )
+            for arm in arms
+        ],
         questions=questions,
         scores=scores_of(instruments),
         sections=_sections(instruments),
@@ -98,11 +103,6 @@ def _texts(study: Study, whole_study: Instrument, questions: Sequence[QuestionDe
         if wording not in told_elsewhere:
             texts[text.name if label in texts else label] = wording
     return list(texts.items())
-
-
-def _arm(arm: Arm, study: Study) -> ArmDescription:
-    reward = study.reward if arm.reward is None else arm.reward
-    return ArmDescription(arm.name, reward, arm.wanted, arm.config, arm.texts)
 
 
 def _sections(instruments: Sequence[Instrument]) -> list[ReportSection]:

@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
 from typing import Any, BinaryIO
 
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import OuterRef, Subquery, Sum
 
 from analysis.data import EXTRA, StudyData, make_study_data, write_bundle_tables
 from analysis.description import StudyDescription
+from analysis.study_tables import (
+    TABLES,
+    AdjudicationRow,
+    FlagRow,
+    ItemRow,
+    OfferRow,
+    OwnRatingRow,
+    RatingRow,
+    StoppedRow,
+    SubmissionRow,
+)
 from annotation.models import (
     Adjudication,
     Assignment,
@@ -34,15 +44,12 @@ from annotation.results.description import describe_study
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
 from annotation.studies.images import unused
-from annotation.task_types.base import TaskType
 from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
 from annotation.work.left_out import left_out_submissions
 
 CHUNK = 10_000
-#: In the order of `analysis.data.FLAG_COLUMNS`.
-_FLAG = ("submission_id", "reason", "detail", "value", "threshold")
 #: The kind of outputs that are whole texts.
 TEXT = "text"
 
@@ -53,26 +60,8 @@ def study_data(study: Study) -> StudyData:
     Submissions that the platform has not confirmed are missing. A submission that arrives while this runs is left out
     with all its ratings.
     """
-    submissions = list(_submissions(study))
-    known = {row[0] for row in submissions}
-    items = dict(_item_rows(study))
-    flags = Flag.objects.filter(submission__study=study).order_by("pk")
     description = describe_study(study)
-    return make_study_data(
-        description,
-        items=items.values(),
-        submissions=submissions,
-        ratings=(
-            (submission, "" if item is None else items[item][0], *answer)
-            for submission, item, *answer in _ratings(study)
-            if submission in known
-        ),
-        flags=(row for row in flags.values_list(*_FLAG) if row[0] in known),
-        offers=(row for row in _offers(study, description) if row[0] in known),
-        own_ratings=_own_ratings(study, description),
-        adjudications=_adjudications(study),
-        stopped=_stopped(study, description),
-    )
+    return make_study_data(description, **StudyRows(study, description).tables())
 
 
 def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
@@ -80,50 +69,11 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
 
     ``files`` are added to the bundle next to the tables, and so are the images that items show.
     """
-    known: set[int] = set()
-    names: dict[int, str] = {}
-
-    def submissions() -> Iterator[tuple[Any, ...]]:
-        for row in _submissions(study):
-            known.add(row[0])
-            yield row
-
-    def items() -> Iterator[tuple[Any, ...]]:
-        for pk, row in _item_rows(study):
-            names[pk] = row[0]
-            yield row
-
-    def ratings() -> Iterator[tuple[Any, ...]]:
-        for submission, item, *answer in _ratings(study):
-            if submission in known:
-                yield (submission, "" if item is None else names[item], *answer)
-
-    flags = Flag.objects.filter(submission__study=study).order_by("pk").values_list(*_FLAG)
-    tables = {
-        "submissions.csv": submissions(),
-        "items.csv": items(),
-        "ratings.csv": ratings(),
-        "flags.csv": (row for row in flags.iterator(CHUNK) if row[0] in known),
-    }
     description = describe_study(study)
-    offers = _offers(study, description)
-    first = next(offers, None)
-    if first is not None:
-        tables["offers.csv"] = (row for row in chain([first], offers) if row[0] in known)
-    own = list(_own_ratings(study, description))
-    if own:
-        tables["own_ratings.csv"] = iter(own)
-    if settled := list(_adjudications(study)):
-        tables["adjudications.csv"] = iter(settled)
-    if stopped := list(_stopped(study, description)):
-        tables["stopped.csv"] = iter(stopped)
-    return write_bundle_tables(description, tables, out, {**(files or {}), **_images(study)})
-
-
-def _images(study: Study) -> dict[str, Iterable[bytes]]:
-    """The images that items show, by the names that the items use for them."""
-    rows = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
-    return {name: _content(key) for name, key in rows}
+    shown = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
+    images = {name: _content(key) for name, key in shown}
+    tables = StudyRows(study, description).tables()
+    return write_bundle_tables(description, tables, out, {**(files or {}), **images})
 
 
 def _content(key: str) -> Iterator[bytes]:
@@ -131,148 +81,194 @@ def _content(key: str) -> Iterator[bytes]:
     yield file_of(key).read_bytes()
 
 
-def _item_rows(study: Study) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Pairs of database id and record (in the order of `analysis.data.ITEM_COLUMNS`), in the order of the file."""
-    task = get_type(study.task_type)
-    planned = HitItem.objects.filter(hit__study=study).values_list("item").annotate(wanted=Sum("hit__wanted"))
-    wanted = dict(planned.order_by())
-    rows = Item.objects.filter(study=study).order_by("position").values_list("pk", "external_id", "role", "payload")
-    for pk, name, role, payload in rows.iterator(CHUNK):
-        about = wanted.get(pk, 0), task.export_columns(payload), payload.get(CHECK, {})
-        yield pk, (name, role, *_facts(task, payload), *about)
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
-def _facts(task: TaskType, payload: dict[str, Any]) -> tuple[Any, ...]:
-    facts = task.describe_item(payload)
-    parameter, value = facts.parameter or ("", math.nan)
-    texts = [list(group) for group in facts.texts]
-    return facts.context, parameter, value, texts, list(facts.responses), dict(facts.metrics)
+class StudyRows:
+    """The rows of a study's tables, each from the method that has the name of its table in `TABLES`.
 
+    They must be read in the order of `TABLES`: rows about a submission that was not read are left out.
+    """
 
-def _submissions(study: Study) -> Iterator[tuple[Any, ...]]:
-    """Records in the order of `analysis.data.SUBMISSION_COLUMNS`. The decision is from the latest review."""
-    latest = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk").values("decision")[:1]
-    rows: QuerySet[Submission, Any] = (
-        Submission.objects.filter(study=study)
-        .annotate(decision=Subquery(latest))
-        .order_by("pk")
-        .values_list(
-            "pk",
-            "participant__pseudonym",
-            "participant__synthetic",
-            "participant__profile",
-            "participant__arm__name",
-            "assignment__hit_id",
-            "seconds",
-            "received_at",
-            "feedback",
-            "decision",
-            "assignment__hit__reward",
-            "assignment__extra",
+    def __init__(self, study: Study, description: StudyDescription) -> None:
+        self.study, self.description = study, description
+        self.task = get_type(study.task_type)
+        self._submissions_read: set[int] = set()
+        self._names: dict[int, str] = {}  # of items, by their number in the database
+
+    def tables(self) -> dict[str, Iterator[tuple[Any, ...]]]:
+        return {name: getattr(self, name)() for name in TABLES}
+
+    def submissions(self) -> Iterator[SubmissionRow]:
+        latest = Review.objects.filter(submission=OuterRef("pk")).order_by("-pk").values("decision")[:1]
+        rows = Submission.objects.filter(study=self.study).annotate(decision=Subquery(latest)).order_by("pk")
+        if is_posted(self.study):
+            rows = rows.exclude(pk__in=unconfirmed_submissions(self.study).values("pk"))
+        columns = (
+            *("pk", "participant__pseudonym", "participant__synthetic", "participant__profile"),
+            *("participant__arm__name", "assignment__hit_id", "seconds", "received_at", "feedback", "decision"),
+            *("assignment__hit__reward", "assignment__extra"),
         )
-    )
-    if is_posted(study):
-        rows = rows.exclude(pk__in=unconfirmed_submissions(study).values("pk"))
-    for *start, feedback, decision, reward, extra in rows.iterator(CHUNK):
-        if extra and decision is None:
-            decision = EXTRA
-        yield (*start, bool(feedback.strip()), decision or "", str(reward))
+        for row in rows.values(*columns).iterator(CHUNK):
+            self._submissions_read.add(row["pk"])
+            yield SubmissionRow(
+                submission=row["pk"],
+                worker=row["participant__pseudonym"],
+                synthetic=row["participant__synthetic"],
+                profile=row["participant__profile"],
+                arm=row["participant__arm__name"],
+                hit=row["assignment__hit_id"],
+                seconds=row["seconds"],
+                received_at=row["received_at"],
+                has_feedback=bool(row["feedback"].strip()),
+                decision=row["decision"] or (EXTRA if row["assignment__extra"] and row["decision"] is None else ""),
+                reward=str(row["assignment__hit__reward"]),
+            )
 
+    def items(self) -> Iterator[ItemRow]:
+        """In the order of the file."""
+        planned = HitItem.objects.filter(hit__study=self.study).values_list("item").annotate(wanted=Sum("hit__wanted"))
+        wanted = dict(planned.order_by())
+        rows = Item.objects.filter(study=self.study).order_by("position")
+        for pk, name, role, payload in rows.values_list("pk", "external_id", "role", "payload").iterator(CHUNK):
+            self._names[pk] = name
+            facts = self.task.describe_item(payload)
+            parameter, value = facts.parameter or ("", math.nan)
+            yield ItemRow(
+                item=name,
+                role=role,
+                context=facts.context,
+                parameter=parameter,
+                parameter_value=value,
+                texts=[list(group) for group in facts.texts],
+                responses=list(facts.responses),
+                metrics=dict(facts.metrics),
+                wanted=wanted.get(pk, 0),
+                cells=self.task.export_columns(payload),
+                check=payload.get(CHECK, {}),
+            )
 
-def _ratings(study: Study) -> Iterator[tuple[Any, ...]]:
-    """Records in the order of `analysis.data.RATING_COLUMNS`, with the item's database id."""
-    rows: QuerySet[Rating, Any] = (
-        Rating.objects.filter(study=study)
-        .order_by("pk")
-        .values_list("submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds")
-    )
-    return rows.iterator(CHUNK)
+    def ratings(self) -> Iterator[RatingRow]:
+        rows = Rating.objects.filter(study=self.study).order_by("pk")
+        for submission, item, question, target, scale, value, text, seconds in rows.values_list(
+            "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds"
+        ).iterator(CHUNK):
+            if submission in self._submissions_read:
+                name = "" if item is None else self._names[item]
+                yield RatingRow(submission, name, question, target, scale, _number(value), text, _number(seconds))
 
+    def flags(self) -> Iterator[FlagRow]:
+        rows = Flag.objects.filter(submission__study=self.study).order_by("pk")
+        for submission, reason, detail, value, threshold in rows.values_list(
+            "submission_id", "reason", "detail", "value", "threshold"
+        ).iterator(CHUNK):
+            if submission in self._submissions_read:
+                yield FlagRow(submission, reason, detail, _number(value), _number(threshold))
 
-def _offers(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
-    """Records in the order of `analysis.data.OFFER_COLUMNS`, of finished hits. No query if no page asks for offers."""
-    task = get_type(study.task_type)
-    configs = [dict(description.config), *(dict(description.config) | dict(arm.config) for arm in description.arms)]
-    if not any(task.suggesters(config) for config in configs):
-        return
-    rows: QuerySet[Offer, Any] = (
-        Offer.objects.filter(
-            study=study, assignment__submission__isnull=False, assignment__participant__redacted_at=None
+    def offers(self) -> Iterator[OfferRow]:
+        """Those of finished hits. No query if no page asks for offers."""
+        config = dict(self.description.config)
+        if not any(
+            self.task.suggesters(config | dict(arm)) for arm in ({}, *(arm.config for arm in self.description.arms))
+        ):
+            return
+        rows = Offer.objects.filter(
+            study=self.study, assignment__submission__isnull=False, assignment__participant__redacted_at=None
         )
-        .order_by("pk")
-        .values_list(
+        columns = (
             *("assignment__submission__pk", "item__external_id", "step", "round", "side", "number", "suggester"),
             *("model", "decoder", "seed", "source", "latency", "asked_at", "shown_at", "text", "chosen", "switches"),
         )
-    )
-    for submission, item, *about, seed, source, latency, asked_at, shown_at, text, chosen, switches in rows.iterator(
-        CHUNK
-    ):
-        number = math.nan if latency is None else latency
-        written = "" if seed is None else str(seed)  # a float cannot hold every seed exactly
-        end = (source, number, asked_at, shown_at, text, bool(chosen), switches or 0)
-        yield (submission, item or "", *about, written, *end)
+        for row in rows.order_by("pk").values(*columns).iterator(CHUNK):
+            if row["assignment__submission__pk"] not in self._submissions_read:
+                continue
+            yield OfferRow(
+                submission=row["assignment__submission__pk"],
+                item=row["item__external_id"] or "",
+                step=row["step"],
+                round=row["round"],
+                side=row["side"],
+                number=row["number"],
+                suggester=row["suggester"],
+                model=row["model"],
+                decoder=row["decoder"],
+                seed="" if row["seed"] is None else str(row["seed"]),
+                source=row["source"],
+                latency=_number(row["latency"]),
+                asked_at=row["asked_at"],
+                shown_at=row["shown_at"],
+                text=row["text"],
+                chosen=bool(row["chosen"]),
+                switches=row["switches"] or 0,
+            )
 
+    def own_ratings(self) -> Iterator[OwnRatingRow]:
+        """How writers rated the texts that became items of this study.
 
-def _own_ratings(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
-    """Records in the order of `analysis.data.OWN_COLUMNS`: how writers rated the texts that became items of this study.
-
-    Only questions that this study asks, too, and only whole texts, which is what writers rate. Writers whose submission
-    the analysis leaves out are missing. No query for types that judge no whole texts.
-    """
-    if TEXT not in get_type(study.task_type).takes_outputs:
-        return
-    feed = ItemFeed.objects.filter(study=study).select_related("source").first()
-    topics = [each.topic for each in description.questions]
-    if feed is None or not topics:
-        return
-    items = Item.objects.filter(study=study).order_by("position").values_list("external_id", "source")
-    item_of = {output: name for name, source in items for output in source.get("outputs", ())}
-    outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
-        submission__in=left_out_submissions(feed.source)
-    )
-    taken = [row for row in outputs.values_list("pk", "submission_id", "item_id") if row[0] in item_of]
-    name_of = {(submission, item): item_of[output] for output, submission, item in taken}
-    rows = Rating.objects.filter(study=feed.source, question__in=topics, target="", value__isnull=False).order_by("pk")
-    for submission, item, *own in rows.values_list(
-        "submission_id", "item_id", "participant__pseudonym", "question", "value"
-    ).iterator(CHUNK):
-        if (submission, item) in name_of:
-            yield name_of[submission, item], *own
-
-
-def _adjudications(study: Study) -> Iterator[tuple[str, str, str, float]]:
-    """Records in the order of `analysis.data.ADJUDICATION_COLUMNS`, of the newest decision about each item.
-
-    No query for types that settle nothing.
-    """
-    question = adjudicated_question(study)
-    if question is None:
-        return
-    rows = Adjudication.objects.filter(study=study, question=question.topic).order_by("pk")
-    newest: dict[str, list[str]] = dict(rows.values_list("item__external_id", "chosen"))
-    for item, chosen in newest.items():
-        for option in question.options:
-            yield item, question.topic, option.key, float(option.key in chosen)
-
-
-def _stopped(study: Study, description: StudyDescription) -> Iterator[tuple[Any, ...]]:
-    """Records in the order of `analysis.data.STOPPED_COLUMNS`. No query if nobody has stopped.
-
-    What was paid for a stopped hit is part pay by hand, or a compensation that the worker has accepted: never both.
-    """
-    if not description.assignments.get(Assignment.State.STOPPED):
-        return
-    rows: QuerySet[PartPayment, Any] = (
-        PartPayment.objects.filter(assignment__hit__study=study)
-        .order_by("pk")
-        .values_list(
-            *("assignment__participant__pseudonym", "assignment__participant__synthetic"),
-            *("assignment__participant__arm__name", "assignment__hit_id", "steps_done", "steps_in_all", "amount"),
-            *("payments__amount", "assignment__compensation__amount", "assignment__compensation__paid_at"),
-            "created_at",
+        Only questions that this study asks, too, and only whole texts, which is what writers rate. Writers whose
+        submission the analysis leaves out are missing. No query for types that judge no whole texts.
+        """
+        if TEXT not in self.task.takes_outputs:
+            return
+        feed = ItemFeed.objects.filter(study=self.study).select_related("source").first()
+        topics = [question.topic for question in self.description.questions]
+        if feed is None or not topics:
+            return
+        items = Item.objects.filter(study=self.study).order_by("position").values_list("external_id", "source")
+        item_of = {output: name for name, source in items for output in source.get("outputs", ())}
+        outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
+            submission__in=left_out_submissions(feed.source)
         )
-    )
-    for *who, in_all, owed, by_hand, offered, accepted_at, stopped_at in rows.iterator(CHUNK):
-        paid = (by_hand or 0) + (offered if accepted_at else 0)
-        yield (*who, math.nan if in_all is None else in_all, str(owed), f"{paid:.2f}", stopped_at)
+        name_of = {
+            (submission, item): item_of[output]
+            for output, submission, item in outputs.values_list("pk", "submission_id", "item_id")
+            if output in item_of
+        }
+        rows = Rating.objects.filter(study=feed.source, question__in=topics, target="", value__isnull=False)
+        for submission, item, writer, question, value in (
+            rows.order_by("pk")
+            .values_list("submission_id", "item_id", "participant__pseudonym", "question", "value")
+            .iterator(CHUNK)
+        ):
+            if (submission, item) in name_of:
+                yield OwnRatingRow(name_of[submission, item], writer, question, _number(value))
+
+    def adjudications(self) -> Iterator[AdjudicationRow]:
+        """Those of the newest decision about each item. No query for types that settle nothing."""
+        question = adjudicated_question(self.study)
+        if question is None:
+            return
+        rows = Adjudication.objects.filter(study=self.study, question=question.topic).order_by("pk")
+        newest: dict[str, list[str]] = dict(rows.values_list("item__external_id", "chosen"))
+        for item, chosen in newest.items():
+            for option in question.options:
+                yield AdjudicationRow(item, question.topic, option.key, float(option.key in chosen))
+
+    def stopped(self) -> Iterator[StoppedRow]:
+        """No query if nobody has stopped.
+
+        What was paid for a stopped hit is part pay by hand, or a compensation that the worker has accepted: never both.
+        """
+        if not self.description.assignments.get(Assignment.State.STOPPED):
+            return
+        rows = PartPayment.objects.filter(assignment__hit__study=self.study).order_by("pk")
+        columns = (
+            *("assignment__participant__pseudonym", "assignment__participant__synthetic", "steps_done", "steps_in_all"),
+            *("assignment__participant__arm__name", "assignment__hit_id", "amount", "created_at", "payments__amount"),
+            *("assignment__compensation__amount", "assignment__compensation__paid_at"),
+        )
+        for row in rows.values(*columns).iterator(CHUNK):
+            is_accepted = bool(row["assignment__compensation__paid_at"])
+            paid = (row["payments__amount"] or 0) + (row["assignment__compensation__amount"] if is_accepted else 0)
+            yield StoppedRow(
+                worker=row["assignment__participant__pseudonym"],
+                synthetic=row["assignment__participant__synthetic"],
+                arm=row["assignment__participant__arm__name"],
+                hit=row["assignment__hit_id"],
+                steps_done=row["steps_done"],
+                steps_in_all=_number(row["steps_in_all"]),
+                owed=str(row["amount"]),
+                paid=f"{paid:.2f}",
+                stopped_at=row["created_at"],
+            )

@@ -39,7 +39,15 @@ def settle(*, item: Item, chosen: Collection[str], note: str, user: User) -> Adj
         raise invalid("study", "This type of study has no answers to settle.")
     note = clean_text(note)
     option_keys = [option.key for option in question.options]
-    refuse_if_any(_problems(question, option_keys, chosen, note))
+    problems = [
+        Problem("chosen", f"There is no label “{key[:40]}”.", "Reload the page and choose again.")
+        for key in sorted(set(chosen) - set(option_keys))
+    ]
+    if len(chosen) < question.least:
+        problems.append(Problem("chosen", "No label is chosen.", "Choose at least one final label."))
+    if len(note) > MAX_NOTE:
+        problems.append(Problem("note", f"The note is {len(note):,} characters long.", f"Use at most {MAX_NOTE}."))
+    refuse_if_any(problems)
     now = coded_items(study, only=item.pk)[0]
     if now.state == "waiting":
         what = f"{item.external_id} does not have all its codes yet, so there is nothing to settle."
@@ -52,15 +60,3 @@ def settle(*, item: Item, chosen: Collection[str], note: str, user: User) -> Adj
     )
     record(study=study, actor=user.get_username(), action="settle", item=item.external_id, chosen=final, note=note)
     return adjudication
-
-
-def _problems(question: ChoicesQuestion, option_keys: list[str], chosen: Collection[str], note: str) -> list[Problem]:
-    problems = [
-        Problem("chosen", f"There is no label “{key[:40]}”.", "Reload the page and choose again.")
-        for key in sorted(set(chosen) - set(option_keys))
-    ]
-    if len(chosen) < question.least:
-        problems.append(Problem("chosen", "No label is chosen.", "Choose at least one final label."))
-    if len(note) > MAX_NOTE:
-        problems.append(Problem("note", f"The note is {len(note):,} characters long.", f"Use at most {MAX_NOTE}."))
-    return problems

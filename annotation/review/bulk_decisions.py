@@ -222,8 +222,15 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
                 _note_stop(bulk, trouble)
                 return bulk
             refusal = trouble.what
-        if not _passed(bulk, position, refusal):
-            return bulk
+        with transaction.atomic():
+            now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
+            if now.position != position:
+                return bulk  # another process has done this row
+            now.position = position + 1
+            now.refused = now.refusals
+            if refusal and len(now.refused) < SHOWN_REFUSALS:
+                now.refused.append(refusal)
+            now.save(update_fields=["position", "refused"])
     BulkAction.objects.filter(pk=bulk.pk, state=State.RUNNING).update(state=State.DONE, done_at=timezone.now())
     bulk.refresh_from_db()
     return bulk
@@ -258,20 +265,6 @@ def _approve_together(bulk: BulkAction, connect: Connect) -> set[int]:
     }
 
 
-@transaction.atomic
-def _passed(bulk: BulkAction, position: int, refusal: str) -> bool:
-    """Move on from a row. False if another process has done so."""
-    now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
-    if now.position != position:
-        return False
-    now.position = position + 1
-    now.refused = now.refusals
-    if refusal and len(now.refused) < SHOWN_REFUSALS:
-        now.refused.append(refusal)
-    now.save(update_fields=["position", "refused"])
-    return True
-
-
 def _note_stop(bulk: BulkAction, trouble: PlatformTrouble) -> None:
     stop = {BulkAction.STOPPED: str(trouble)[:1000]}
     BulkAction.objects.filter(pk=bulk.pk).update(refused=[*bulk.refusals, stop])
@@ -286,7 +279,10 @@ def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
         elif user is None:
             return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
         elif bulk.action in OF_WORKERS:
-            _on_worker(bulk, row, user, connect)
+            participant = Participant.objects.select_related("worker", "study").get(pk=row["participant"])
+            if bulk.action == "block":
+                block_worker(participant=participant, reason=bulk.note, actor=bulk.actor, connect=connect)
+            exclude_worker(participant=participant, note=bulk.note[:500], user=user, release=bulk.release)
         else:
             submission = Submission.objects.get(pk=row["submission"])
             review_submission(
@@ -295,13 +291,6 @@ def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
     except Refused as refused:
         return f"{_named(row)}: {' '.join(f'{problem.what} {problem.fix}'.strip() for problem in refused.problems)}"
     return ""
-
-
-def _on_worker(bulk: BulkAction, row: Row, user: User, connect: Connect) -> None:
-    participant = Participant.objects.select_related("worker", "study").get(pk=row["participant"])
-    if bulk.action == "block":
-        block_worker(participant=participant, reason=bulk.note, actor=bulk.actor, connect=connect)
-    exclude_worker(participant=participant, note=bulk.note[:500], user=user, release=bulk.release)
 
 
 def _pay(bulk: BulkAction, row: Row, connect: Connect) -> None:

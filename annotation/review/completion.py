@@ -40,24 +40,11 @@ def _tell(study_id: int) -> bool:
         return False
     study = Study.objects.get(pk=study_id)
     submissions = study.submissions.count()
-    try:
-        mailed = _mail_owners(study, submissions)
-    except (OSError, SMTPException):
-        log.exception("The owners of %s could not be mailed that it is complete; trying again in a minute", study.slug)
-        Study.objects.filter(pk=study_id, complete_at=now).update(complete_at=None)
-        return False
-    record(study=study, actor=ACTOR, action="all ratings in", submissions=submissions, owners_mailed=mailed)
-    return True
-
-
-def _mail_owners(study: Study, submissions: int) -> int:
-    """Email the owners. Returns how many got an email."""
     owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER, user__is_active=True)
     addresses = [address for address in owners.values_list("user__email", flat=True) if address]
-    if not (settings.EMAIL_HOST and addresses):
-        return 0
+    mailed = len(addresses) if settings.EMAIL_HOST else 0
     page = settings.BASE_URL + reverse("console_study", args=[study.slug])
-    EmailMessage(
+    email = EmailMessage(
         subject=f"All ratings are in: {study.title}",
         body=(
             f"The study “{study.title}” has all the ratings you asked for: {counted(submissions, 'submission')}.\n\n"
@@ -65,5 +52,13 @@ def _mail_owners(study: Study, submissions: int) -> int:
             "You get this message once because you own the study.\n"
         ),
         bcc=addresses,
-    ).send()
-    return len(addresses)
+    )
+    try:
+        if mailed:
+            email.send()
+    except (OSError, SMTPException):
+        log.exception("The owners of %s could not be mailed that it is complete; trying again in a minute", study.slug)
+        Study.objects.filter(pk=study_id, complete_at=now).update(complete_at=None)
+        return False
+    record(study=study, actor=ACTOR, action="all ratings in", submissions=submissions, owners_mailed=mailed)
+    return True

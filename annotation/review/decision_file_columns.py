@@ -31,11 +31,11 @@ class ApprovalRates:
 
     def columns(self) -> dict[str, str]:
         names = ("LifetimeApprovalRate", "Last30DaysApprovalRate", "Last7DaysApprovalRate")
-        return {name: self._shown(period) for period, name in enumerate(names)}
-
-    def _shown(self, period: int) -> str:
-        good, decided = self.approved[period], self.approved[period] + self.rejected[period]
-        return f"{round(100 * good / decided) if decided else 0}% ({good}/{decided})"
+        decided = [good + bad for good, bad in zip(self.approved, self.rejected, strict=True)]
+        return {
+            name: f"{round(100 * good / n) if n else 0}% ({good}/{n})"
+            for name, good, n in zip(names, self.approved, decided, strict=True)
+        }
 
 
 def approval_rates(study: Study) -> dict[str, ApprovalRates]:
@@ -104,22 +104,18 @@ def batch_states(study: Study, submissions: Collection[int] | None = None) -> St
         states.there_only = [work for work in reported if work.pk not in submission_of]
         return states
     states.outside = {submission_of[work.pk]: work for work in outside.filter(pk__in=among(submission_of))}
-    _fill_states(study, submissions, states)
-    return states
-
-
-def _fill_states(study: Study, submissions: Collection[int], states: States) -> None:
     paid = Payment.objects.filter(submission__in=submissions, kind=Payment.Kind.REWARD)
     paid_at = dict(paid.values_list("submission", "created_at"))
     rejected_at = dict(
         PayDecision.objects.filter(submission__in=submissions).order_by("pk").values_list("submission", "created_at")
     )
     for pk, pay in with_pay_state(study).filter(pk__in=submissions).values_list("pk", "pay"):
-        outside = states.outside.get(pk)
+        work_outside = states.outside.get(pk)
         states.pay[pk] = pay
         if pay == "unconfirmed":
             states.unconfirmed.add(pk)
         elif pay in ("paid", "approved", "partly_paid"):
-            states.decided[pk] = ("Approved", paid_at.get(pk) or (outside.seen_at if outside else None))
+            states.decided[pk] = ("Approved", paid_at.get(pk) or (work_outside.seen_at if work_outside else None))
         elif pay == "rejected":
-            states.decided[pk] = ("Rejected", outside.seen_at if outside else rejected_at.get(pk))
+            states.decided[pk] = ("Rejected", work_outside.seen_at if work_outside else rejected_at.get(pk))
+    return states

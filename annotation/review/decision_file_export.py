@@ -76,36 +76,27 @@ def _numbered(name: str, position: int) -> str:
 
 def batch_csv(study: Study) -> Iterator[bytes]:
     """The file in pieces: one row per assignment that a person sent."""
-    columns = _columns(study)
-    names = columns.names
-    ids = ("HITId", "AssignmentId", "WorkerId")
-    texts = [
-        index for index, name in enumerate(names) if name not in BEFORE or name in ("Title", "RequesterFeedback", *ids)
-    ]
-    return (data for data, _ in csv_bytes(Sheet(names, texts, _batches(study, columns))))
-
-
-def _columns(study: Study) -> _Columns:
-    places = range(max(study.items_per_hit, _longest_hit(study)))
     task = get_type(study.task_type)
+    last = HitItem.objects.filter(hit__study=study).order_by("-position").values_list("position", flat=True).first()
+    places = range(max(study.items_per_hit, 0 if last is None else last + 1))
     named: dict[str, None] = {}
     for payload in Item.objects.filter(study=study).values_list("payload", flat=True).iterator(BATCH):
         named |= dict.fromkeys(task.export_columns(payload))
     no_item = ExpressionWrapper(Q(item=None), output_field=BooleanField())
     ratings = Rating.objects.filter(study=study).order_by("question", "target").annotate(no_item=no_item)
     pairs = ratings.values_list("question", "target", "no_item").distinct()
-    columns_asked = [(_answer(question, target), about_none) for question, target, about_none in pairs]
-    once = list(dict.fromkeys(columns_asked))
+    once = dict.fromkeys((_answer(question, target), about_none) for question, target, about_none in pairs)
     answers = [(position, name) for position in places for name, none in once if not none]
-    return _Columns(
+    columns = _Columns(
         [(position, name) for position in places for name in named],
         [(-1, name) for name, none in once if none] + answers,
     )
-
-
-def _longest_hit(study: Study) -> int:
-    last = HitItem.objects.filter(hit__study=study).order_by("-position").values_list("position", flat=True).first()
-    return 0 if last is None else last + 1
+    names = columns.names
+    ids = ("HITId", "AssignmentId", "WorkerId")
+    texts = [
+        index for index, name in enumerate(names) if name not in BEFORE or name in ("Title", "RequesterFeedback", *ids)
+    ]
+    return (data for data, _ in csv_bytes(Sheet(names, texts, _batches(study, columns))))
 
 
 def _answer(question: str, target: str) -> str:
@@ -126,7 +117,20 @@ class _StudyFacts:
 
 
 def _batches(study: Study, columns: _Columns) -> Iterator[list[Record]]:
-    study_facts = _read_once(study, columns)
+    task = get_type(study.task_type)
+    places: dict[int, list[int]] = defaultdict(list)
+    for hit, item in HitItem.objects.filter(hit__study=study).order_by("hit", "position").values_list("hit", "item"):
+        places[hit].append(item)
+    calls = PlatformCall.objects.filter(study=study, result__HITTypeId__isnull=False, posting__isnull=False)
+    study_facts = _StudyFacts(
+        study=study,
+        columns=columns,
+        rates=approval_rates(study),
+        reasons=reasons_of(study),
+        hit_types={posting: result["HITTypeId"] for posting, result in calls.values_list("posting", "result")},
+        places=places,
+        cells={item.pk: task.export_columns(item.payload) for item in Item.objects.filter(study=study)},
+    )
     people = Submission.objects.filter(study=study, participant__synthetic=False)
     submissions = people.select_related("assignment__hit", "assignment__posting", "participant__worker").defer(
         "answers"
@@ -136,23 +140,6 @@ def _batches(study: Study, columns: _Columns) -> Iterator[list[Record]]:
         yield _records(study_facts, page)
         last = page[-1].pk
     yield [_unmatched(study_facts, outside) for outside in batch_states(study).there_only]
-
-
-def _read_once(study: Study, columns: _Columns) -> _StudyFacts:
-    task = get_type(study.task_type)
-    places: dict[int, list[int]] = defaultdict(list)
-    for hit, item in HitItem.objects.filter(hit__study=study).order_by("hit", "position").values_list("hit", "item"):
-        places[hit].append(item)
-    calls = PlatformCall.objects.filter(study=study, result__HITTypeId__isnull=False, posting__isnull=False)
-    return _StudyFacts(
-        study=study,
-        columns=columns,
-        rates=approval_rates(study),
-        reasons=reasons_of(study),
-        hit_types={posting: result["HITTypeId"] for posting, result in calls.values_list("posting", "result")},
-        places=places,
-        cells={item.pk: task.export_columns(item.payload) for item in Item.objects.filter(study=study)},
-    )
 
 
 def _records(study_facts: _StudyFacts, page: Sequence[Submission]) -> list[Record]:

@@ -45,24 +45,19 @@ class Fairness:
 def fairness_of(study: Study, times: Sequence[ArmTime] | None = None) -> list[Fairness]:
     """One entry per arm with submissions by people, in the arms' order. ``times``: `arm_times`, if known. One query
     besides."""
-    paid, entries = _by_worker(study), []
+    summed = paid_work(study).order_by().values_list("participant__arm__name", "participant")
+    by_arm: dict[str, list[tuple[Decimal, float]]] = defaultdict(list)  # reward and seconds of each worker
+    for arm, _, usd, spent in summed.annotate(usd=Sum("assignment__hit__reward"), spent=Sum("seconds")):
+        by_arm[arm].append((exact_sum(usd), spent))
+    entries = []
     for time in arm_times(study) if times is None else times:
-        rates = paid[time.arm]
+        rates = by_arm[time.arm]
         rewarded = [(usd, spent) for usd, spent in rates if usd]
         reward = sum((usd for usd, _ in rewarded), Decimal(0)) / time.n
         per_hour = hourly(reward, time.seconds) if rewarded and time.seconds > 0 else None
         below = sum(is_low(hourly(usd, spent)) for usd, spent in rewarded if spent > 0)
         entries.append(Fairness(time.arm, time.n, len(rates), time.seconds, per_hour, below))
     return entries
-
-
-def _by_worker(study: Study) -> dict[str, list[tuple[Decimal, float]]]:
-    """By arm: all rewards in USD and all seconds of each worker."""
-    summed = paid_work(study).order_by().values_list("participant__arm__name", "participant")
-    earned_by_arm: dict[str, list[tuple[Decimal, float]]] = defaultdict(list)
-    for arm, _, usd, spent in summed.annotate(usd=Sum("assignment__hit__reward"), spent=Sum("seconds")):
-        earned_by_arm[arm].append((exact_sum(usd), spent))
-    return earned_by_arm
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,8 +57,11 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
         deciding_on_platform.approve(outside=outside, platform=platform, actor=actor, feedback=feedback)
     elif decision == Decision.REJECT and outside.state == OutsideState.SUBMITTED:
         platform = connect(outside.posting.platform)
-        category, text = _category(platform, feedback)
-        deciding_on_platform.reject(outside=outside, platform=platform, actor=actor, feedback=text, category=category)
+        # A reason may name a category of the platform, as in “LOW_EFFORT: All answers are the same.”
+        head, _, text = (part.strip() for part in feedback.partition(":"))
+        category = head.upper() if ":" in feedback and head.upper() in platform.categories else ""
+        reason = text if category else feedback
+        deciding_on_platform.reject(outside=outside, platform=platform, actor=actor, feedback=reason, category=category)
     elif decision == Decision.REJECT and outside.state in (OutsideState.APPROVED, OutsideState.PARTIAL):
         raise invalid("state", "The platform has approved and paid this work.", "It cannot be rejected any more.")
     elif outside.state == OutsideState.RETURNED:
@@ -115,14 +118,6 @@ def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str,
             actor=actor,
         )
         record(study=submission.study, actor=actor, action="bonus", submission=submission.pk, amount=str(amount))
-
-
-def _category(platform: Platform, feedback: str) -> tuple[str, str]:
-    """A reason split into its category and the rest, as in “LOW_EFFORT: All answers are the same.”"""
-    head, colon, rest = feedback.partition(":")
-    if colon and head.strip().upper() in platform.categories:
-        return head.strip().upper(), rest.strip()
-    return "", feedback
 
 
 def _paid_there(submission: Submission) -> bool:

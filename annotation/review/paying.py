@@ -12,7 +12,7 @@ from annotation.audit import record
 from annotation.many_ids import among
 from annotation.models import PartPayment, Payment, Study, Submission
 from annotation.review.payments_due import Due, due
-from common.problems import Problem, refuse_if_any
+from common.problems import invalid
 from common.words import counted, money
 
 
@@ -40,7 +40,12 @@ def mark_paid(
     """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     owed = due(study, pseudonym=pseudonym, code=code, with_excluded=with_excluded)
-    refuse_if_any(_problems(owed, expected))
+    if expected and (owed.hits, owed.total) != (expected.hits, expected.total):
+        now_owed = f"It is {counted(owed.hits, 'hit')} and {money(owed.total)} now."
+        what = f"Nothing was marked as paid: the total changed while you looked. {now_owed}"
+        raise invalid("total", what, "Check the new total, then confirm again.")
+    if not owed.hits:
+        raise invalid("total", "There is nothing to pay.", "Look at the list to see who was paid already.")
     platforms = dict(Submission.objects.filter(pk__in=owed.rewards).values_list("pk", "participant__worker__platform"))
     now = timezone.now()
     Payment.objects.bulk_create(
@@ -79,13 +84,3 @@ def _pay_parts(study: Study, parts: dict[int, Decimal], actor: str) -> None:
         ],
         batch_size=500,
     )
-
-
-def _problems(owed: Due, expected: Expected | None) -> list[Problem]:
-    if expected and (owed.hits, owed.total) != (expected.hits, expected.total):
-        now = f"It is {counted(owed.hits, 'hit')} and {money(owed.total)} now."
-        what = f"Nothing was marked as paid: the total changed while you looked. {now}"
-        return [Problem("total", what, "Check the new total, then confirm again.")]
-    if not owed.hits:
-        return [Problem("total", "There is nothing to pay.", "Look at the list to see who was paid already.")]
-    return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from annotation.models import Study
 from annotation.record_writers import Record, Sheet, csv_bytes, utc
-from annotation.review.payments_due import PaymentRow, payment_rows, payments
+from annotation.review.payments_due import payment_rows, payments
 
 COLUMNS = (
     "completion_code",
@@ -42,13 +42,11 @@ def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iter
     participants = payments(study, state=state, code=code)
     last = ""
     while page := list(participants.filter(pseudonym__gt=last)[:BATCH]):
-        yield [_record(row, with_worker_ids) for row in payment_rows(study, page)]
+        records: list[Record] = []
+        for row in payment_rows(study, page):
+            record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due]
+            record += [f"{row.due:.3f}", row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded]
+            record += [row.hits_unconfirmed, row.hits_partly, utc(row.last_paid_at) if row.last_paid_at else ""]
+            records.append([*record, row.platform, row.platform_id, row.name] if with_worker_ids else record)
+        yield records
         last = page[-1].pseudonym
-
-
-def _record(row: PaymentRow, with_worker_ids: bool) -> Record:
-    record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due, f"{row.due:.3f}"]
-    record += [row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded, row.hits_unconfirmed]
-    record += [row.hits_partly]
-    record += [utc(row.last_paid_at) if row.last_paid_at else ""]
-    return [*record, row.platform, row.platform_id, row.name] if with_worker_ids else record

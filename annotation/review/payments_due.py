@@ -149,7 +149,14 @@ def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Parti
     )
     if code:
         participants = participants.filter(completion_code=as_code(code))
-    return participants.filter(**_narrowed(state)) if state in STATES else participants
+    if state not in STATES:
+        return participants
+    # Rows with this state have hits in it, and none in the states that come before it.
+    counts = list(_ORDER.values())
+    if state not in _ORDER:
+        return participants.filter(**dict.fromkeys(counts, 0))
+    before = dict.fromkeys(counts[: counts.index(_ORDER[state])], 0)
+    return participants.filter(**before, **{f"{_ORDER[state]}__gt": 0})
 
 
 def paid_to(study: Study) -> QuerySet[Payment]:
@@ -185,19 +192,37 @@ _ORDER = {
 }
 
 
-def _narrowed(state: str) -> dict[str, int]:
-    """A filter for rows with this ``state``: they have hits in it, and none in the states that come before it."""
-    before = list(_ORDER.values())
-    if state not in _ORDER:
-        return dict.fromkeys(before, 0)
-    return dict.fromkeys(before[: before.index(_ORDER[state])], 0) | {f"{_ORDER[state]}__gt": 0}
-
-
 def payment_rows(study: Study, participants: Sequence[Participant]) -> list[PaymentRow]:
     """Rows for participants from `payments`, with the name on their personal link if they have one."""
     workers = [participant.worker_id for participant in participants]
     names = dict(Invitation.objects.filter(study=study, worker__in=workers).values_list("worker_id", "name"))
-    return [_row(participant, names.get(participant.worker_id, "")) for participant in participants]
+    annotated: Sequence[Any] = participants
+    return [
+        PaymentRow(
+            pseudonym=participant.pseudonym,
+            code=participant.completion_code,
+            arm=participant.arm.name,
+            hits_done=participant.hits_done,
+            hits_due=participant.hits_due,
+            due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
+            hits_paid=participant.hits_paid,
+            paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
+            hits_excluded=participant.hits_excluded,
+            excluded_usd=exact_sum(participant.excluded_usd),
+            last_paid_at=participant.last_paid_at,
+            platform=participant.worker.platform,
+            platform_id=participant.worker.platform_id,
+            name=names.get(participant.worker_id, ""),
+            hits_open=participant.hits_open,
+            open=exact_sum(participant.open),
+            hits_later=participant.hits_later,
+            hits_rejected=participant.hits_rejected,
+            hits_unconfirmed=participant.hits_unconfirmed,
+            hits_partly=participant.hits_partly,
+            extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
+        )
+        for participant in annotated
+    ]
 
 
 def payment_page(
@@ -218,24 +243,17 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     submissions = Submission.objects.filter(pk__in=in_state(study, *states))
     if with_excluded:
         submissions = submissions.exclude(assignment__posting__platform__in=paying())
+    owed_parts = unpaid_parts(study)
     if pseudonym:
         submissions = submissions.filter(participant__pseudonym=pseudonym)
+        owed_parts = owed_parts.filter(assignment__participant__pseudonym=pseudonym)
     if code:
         submissions = submissions.filter(participant__completion_code=as_code(code))
+        owed_parts = owed_parts.filter(assignment__participant__completion_code=as_code(code))
     rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
-    parts = _owed_parts(study, pseudonym, code)
+    parts = list(owed_parts.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
     people = {participant for _, participant, _ in rows} | {participant for _, participant, _ in parts}
     return Due({pk: reward for pk, _, reward in rows}, len(people), {pk: amount for pk, _, amount in parts})
-
-
-def _owed_parts(study: Study, pseudonym: str, code: str) -> list[tuple[int, int, Decimal]]:
-    """Number, participant and amount of each part payment that is owed."""
-    parts = unpaid_parts(study)
-    if pseudonym:
-        parts = parts.filter(assignment__participant__pseudonym=pseudonym)
-    if code:
-        parts = parts.filter(assignment__participant__completion_code=as_code(code))
-    return list(parts.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
 
 
 def to_approve_total(study: Study) -> Due:
@@ -270,30 +288,4 @@ def studies_with_code(studies: QuerySet[Study], code: str) -> list[Study]:
         list(studies.filter(participants__completion_code=plain_code).distinct().order_by("pk")[:5])
         if plain_code
         else []
-    )
-
-
-def _row(participant: Any, name: str) -> PaymentRow:
-    return PaymentRow(
-        pseudonym=participant.pseudonym,
-        code=participant.completion_code,
-        arm=participant.arm.name,
-        hits_done=participant.hits_done,
-        hits_due=participant.hits_due,
-        due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
-        hits_paid=participant.hits_paid,
-        paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
-        hits_excluded=participant.hits_excluded,
-        excluded_usd=exact_sum(participant.excluded_usd),
-        last_paid_at=participant.last_paid_at,
-        platform=participant.worker.platform,
-        platform_id=participant.worker.platform_id,
-        name=name,
-        hits_open=participant.hits_open,
-        open=exact_sum(participant.open),
-        hits_later=participant.hits_later,
-        hits_rejected=participant.hits_rejected,
-        hits_unconfirmed=participant.hits_unconfirmed,
-        hits_partly=participant.hits_partly,
-        extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
     )

@@ -7,11 +7,11 @@ excludes a submission or decides about pay.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count
 from django.utils import timezone
 
 from analysis.quality_control.answers import changed_answers
@@ -45,23 +45,19 @@ def check_quality(*, study: Study, actor: str, progress: Callable[[int], None] |
     new: list[str] = []
     count = 0
     submissions = Submission.objects.filter(study=study).select_related("participant").order_by("pk")
-    for batch in _batches(submissions):
+    last = 0
+    while batch := list(submissions.filter(pk__gt=last)[:CHUNK]):
         rows: list[Flag] = []
         for submission in batch:
-            rows += _flags(submission, _findings(submission, settings, seen))
+            links = {"submission_id": submission.pk, "created_at": timezone.now()}
+            rows += [_flag(finding, links) for finding in _findings(submission, settings, seen)]
             if progress:
                 progress(1)
         new += _store(rows)
         count += len(batch)
+        last = batch[-1].pk
     new += _store(_flags_of_workers(settings, seen))
     return QualityCheck.objects.create(study=study, submissions=count, flags=by_rule(new), actor=actor)
-
-
-def _batches(submissions: QuerySet[Submission]) -> Iterator[list[Submission]]:
-    last = 0
-    while batch := list(submissions.filter(pk__gt=last)[:CHUNK]):
-        yield batch
-        last = batch[-1].pk
 
 
 def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterator[Finding]:
@@ -89,11 +85,6 @@ def _changed(submission: Submission, work: Work, threshold: float, seen: _Seen) 
         other, before = seen.first.setdefault(key, (submission.pk, answer))
         if other != submission.pk:
             yield from changed_answers(before, answer, threshold, other=other)
-
-
-def _flags(submission: Submission, findings: Iterable[Finding]) -> list[Flag]:
-    links = {"submission_id": submission.pk, "created_at": timezone.now()}
-    return [_flag(finding, links) for finding in findings]
 
 
 def _flag(finding: Finding, links: dict[str, object]) -> Flag:

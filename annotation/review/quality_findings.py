@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from analysis.quality_control.exclusion import Exclusion
-from analysis.quality_control.rules import RULES, Rule, Settings
+from analysis.quality_control.rules import RULES, Settings
 from annotation.models import Flag, QualityCheck, Study, Submission
 from annotation.work.left_out import excluded_by_rule, excluded_submissions
 
@@ -51,11 +51,6 @@ class Quality:
         return self.submissions - (self.last.submissions if self.last else 0)
 
 
-def _threshold(rule: Rule, settings: Settings) -> str:
-    limit = settings.at(rule.name)
-    return "" if limit is None else rule.in_words(limit)
-
-
 def quality_of(study: Study) -> Quality:
     """The figures of one study. Four queries, and those of its exclusion rules."""
     settings, rules = Settings.of(study.quality_control), Exclusion.of(study.exclusion)
@@ -67,17 +62,14 @@ def quality_of(study: Study) -> Quality:
     by_person = set(excluded_submissions(study))
     total = Submission.objects.filter(study=study).count()
     left_by_rule = {pk: rule_keys for pk, rule_keys in why.items() if pk not in by_person}
+    rule_rows = []
+    for rule in RULES:
+        limit = settings.at(rule.name)
+        threshold = "" if limit is None else rule.in_words(limit)
+        people, simulated = flagged[rule.name, False], flagged[rule.name, True]
+        rule_rows.append(RuleRow(rule.name, rule.label, threshold, people, simulated))
     return Quality(
-        rules=[
-            RuleRow(
-                rule.name,
-                rule.label,
-                _threshold(rule, settings),
-                flagged[rule.name, False],
-                flagged[rule.name, True],
-            )
-            for rule in RULES
-        ],
+        rules=rule_rows,
         exclusions=[
             ExclusionRow(words, sum(key in rule_keys for rule_keys in left_by_rule.values()))
             for key, words in rules.in_words()

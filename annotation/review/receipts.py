@@ -47,10 +47,20 @@ def write_receipts(
             receipts[day.year, day.month, paid.platform, paid.worker_id].append(paid)
     names = _names(receipts)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
-        index = [_index_row(key, rows, names[key]) for key, rows in sorted(receipts.items())]
+        index = []
+        for (on_year, on_month, platform, worker_id), rows in sorted(receipts.items()):
+            pseudonyms = " ".join(sorted({paid.pseudonym for paid in rows} - {""}))
+            name = names[on_year, on_month, platform, worker_id]
+            cells = [str(on_year), str(on_month), platform, worker_id, pseudonyms, str(len(rows))]
+            index.append([*cells, f"{_total(rows):.3f}", name])
         out.writestr(INDEX, _csv(INDEX_COLUMNS, index))
         for key, rows in sorted(receipts.items()):
-            lines = [_line(paid) for paid in sorted(rows, key=lambda paid: paid.payment.pk)]
+            lines = []
+            for paid in sorted(rows, key=lambda paid: paid.payment.pk):
+                payment = paid.payment
+                about = [utc(payment.created_at), payment.study.slug, payment.kind, f"{payment.amount:.3f}"]
+                worker = [paid.platform, paid.worker_id, paid.pseudonym]
+                lines.append([*about, payment.reason, *worker, payment.platform_id, str(payment.pk)])
             total = ["total", "", "", f"{_total(rows):.3f}", "", "", "", "", "", ""]
             out.writestr(names[key], _csv(COLUMNS, [*lines, total]))
     return len(receipts)
@@ -90,28 +100,6 @@ def _names(keys: Iterable[tuple[int, int, str, str]]) -> dict[tuple[int, int, st
         used.add(f"{name.lower()}.csv")
         names[year, month, platform, worker_id] = f"{name}.csv"
     return names
-
-
-def _index_row(key: tuple[int, int, str, str], rows: list[Paid], name: str) -> list[str]:
-    year, month, platform, worker_id = key
-    pseudonyms = " ".join(sorted({paid.pseudonym for paid in rows} - {""}))
-    return [str(year), str(month), platform, worker_id, pseudonyms, str(len(rows)), f"{_total(rows):.3f}", name]
-
-
-def _line(paid: Paid) -> list[str]:
-    payment = paid.payment
-    return [
-        utc(payment.created_at),
-        payment.study.slug,
-        payment.kind,
-        f"{payment.amount:.3f}",
-        payment.reason,
-        paid.platform,
-        paid.worker_id,
-        paid.pseudonym,
-        payment.platform_id,
-        str(payment.pk),
-    ]
 
 
 def _total(rows: list[Paid]) -> Decimal:

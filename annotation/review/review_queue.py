@@ -178,9 +178,29 @@ class Preview:
 def preview_of(bulk: BulkAction, fees: Callable[[str], Fees] = lambda platform: NO_FEES) -> Preview:
     """The effect and the cost of an action, without rows that it would not change. ``fees`` gives a platform's fees."""
     if bulk.action in ("exclude_workers", "block"):
-        return _of_workers(bulk)
+        ids = [row["participant"] for row in bulk.rows]
+        submissions = Submission.objects.filter(participant__in=among(ids))
+        used = submissions.exclude(pk__in=excluded_submissions(bulk.study))
+        return Preview(
+            places=submissions.filter(assignment__state=Assignment.State.SUBMITTED).count(),
+            ratings=Rating.objects.filter(submission__in=used).count(),
+            submissions=used.count(),
+            workers=Participant.objects.filter(pk__in=among(ids)).count(),
+        )
     if bulk.action in ("include", "exclude"):
-        return _of_reviews(bulk)
+        ids = [row["submission"] for row in bulk.rows]
+        out = set(excluded_submissions(bulk.study))
+        changing = [pk for pk in ids if (pk in out) is (bulk.action == "include")]
+        submissions = Submission.objects.filter(pk__in=among(changing))
+        placed = submissions.filter(assignment__state=Assignment.State.SUBMITTED)
+        already = "already included" if bulk.action == "include" else "already excluded"
+        return Preview(
+            places=placed.count() if bulk.action == "exclude" else 0,
+            submissions=len(changing),
+            workers=submissions.values("participant").distinct().count(),
+            ratings=Rating.objects.filter(submission__in=submissions).count(),
+            left_out=[(already, len(ids) - len(changing))] if len(changing) < len(ids) else [],
+        )
     preview = _of_pay(bulk, fees)
     preview.paid_before = _paid_before(bulk)
     return preview
@@ -200,32 +220,6 @@ def _paid_before(bulk: BulkAction) -> str:
     return (
         f"{counted(sums['workers'], 'worker')} had the same bonus before: {counted(sums['n'], 'payment')} of "
         f"{money(bulk.amount)} for the same reason, the last on {moment_in_utc(sums['last'])}."
-    )
-
-
-def _of_workers(bulk: BulkAction) -> Preview:
-    ids = [row["participant"] for row in bulk.rows]
-    workers = Participant.objects.filter(pk__in=among(ids))
-    submissions = Submission.objects.filter(participant__in=among(ids))
-    used = submissions.exclude(pk__in=excluded_submissions(bulk.study))
-    places = submissions.filter(assignment__state=Assignment.State.SUBMITTED).count()
-    ratings = Rating.objects.filter(submission__in=used).count()
-    return Preview(submissions=used.count(), workers=workers.count(), ratings=ratings, places=places)
-
-
-def _of_reviews(bulk: BulkAction) -> Preview:
-    ids = [row["submission"] for row in bulk.rows]
-    out = set(excluded_submissions(bulk.study))
-    changing = [pk for pk in ids if (pk in out) is (bulk.action == "include")]
-    submissions = Submission.objects.filter(pk__in=among(changing))
-    places = submissions.filter(assignment__state=Assignment.State.SUBMITTED).count() if bulk.action == "exclude" else 0
-    already = "already included" if bulk.action == "include" else "already excluded"
-    return Preview(
-        submissions=len(changing),
-        workers=submissions.values("participant").distinct().count(),
-        ratings=Rating.objects.filter(submission__in=submissions).count(),
-        places=places,
-        left_out=[(already, len(ids) - len(changing))] if len(changing) < len(ids) else [],
     )
 
 
@@ -294,8 +288,12 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
     out = set(excluded_submissions(bulk.study))
     paid_by_row: dict[int, _Paid] = {}
     pays = paying()
-    already_asked = _asked_before(ids) if bulk.action == "ask_back" else set()
+    already_asked: set[int] = set()
     for part in _parts(ids):
+        if bulk.action == "ask_back":
+            reported_work = Submission.objects.filter(pk__in=part, assignment__outside__isnull=False)
+            submission_of = dict(reported_work.values_list("assignment__outside", "pk"))
+            already_asked |= {submission_of[pk] for pk in _asked_back(list(submission_of))}
         rows = (
             with_pay_state(bulk.study)
             .filter(pk__in=part)
@@ -322,16 +320,6 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
             state, None, reported.posting.pays, reported.posting.platform, reported.posting.wanted or 1, False
         )
     return paid_by_row
-
-
-def _asked_before(ids: Sequence[int]) -> set[int]:
-    """Those of the submissions whose workers were asked to return them."""
-    asked_ids: set[int] = set()
-    for part in _parts(ids):
-        reported = Submission.objects.filter(pk__in=part, assignment__outside__isnull=False)
-        submission_of = dict(reported.values_list("assignment__outside", "pk"))
-        asked_ids |= {submission_of[pk] for pk in _asked_back(list(submission_of))}
-    return asked_ids
 
 
 def _parts(ids: Sequence[int], size: int = 5_000) -> list[Sequence[int]]:

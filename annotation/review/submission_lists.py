@@ -166,30 +166,26 @@ def submission_rows(listed: Sequence[Submission]) -> list[SubmissionRow]:
     answers: dict[int, list[Answered]] = {submission.pk: [] for submission in listed}
     ratings = Rating.objects.filter(submission__in=answers).select_related("item").order_by("pk")
     for rating in ratings.defer("item__payload"):
-        shown = f"{rating.value:g}" if rating.value is not None else _short(rating.text)
+        line = " ".join(rating.text.split())
+        short = line if len(line) <= SHOWN_TEXT else f"{line[: SHOWN_TEXT - 1]}…"
+        shown = f"{rating.value:g}" if rating.value is not None else short
         item = rating.item.external_id if rating.item else ""
         answers[rating.submission_id].append(Answered(rating.question, item, rating.target, shown))
-    return [_row(submission, answers[submission.pk]) for submission in listed]
-
-
-def _row(submission: Submission, answers: list[Answered]) -> SubmissionRow:
-    return SubmissionRow(
-        pk=submission.pk,
-        pseudonym=submission.participant.pseudonym,
-        synthetic=submission.participant.synthetic,
-        profile=submission.participant.profile,
-        arm=submission.participant.arm.name,
-        released=submission.assignment.state == Assignment.State.RELEASED,
-        extra=submission.assignment.extra,
-        received_at=submission.received_at,
-        seconds=submission.seconds,
-        flags=list(submission.flags.all()),
-        review=next(iter(submission.reviews.all()), None),
-        answers=answers,
-        pay=getattr(submission, "pay", ""),
-    )
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN_TEXT else f"{line[: SHOWN_TEXT - 1]}…"
+    return [
+        SubmissionRow(
+            pk=submission.pk,
+            pseudonym=submission.participant.pseudonym,
+            synthetic=submission.participant.synthetic,
+            profile=submission.participant.profile,
+            arm=submission.participant.arm.name,
+            released=submission.assignment.state == Assignment.State.RELEASED,
+            extra=submission.assignment.extra,
+            received_at=submission.received_at,
+            seconds=submission.seconds,
+            flags=list(submission.flags.all()),
+            review=next(iter(submission.reviews.all()), None),
+            answers=answers[submission.pk],
+            pay=getattr(submission, "pay", ""),
+        )
+        for submission in listed
+    ]

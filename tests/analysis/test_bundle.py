@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -31,6 +32,7 @@ from analysis.data import (
 )
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
 from analysis.report import report_numbers
+from analysis.study_tables import TABLES
 from tests.analysis.support.studies import LIKERT, NOON, RNK_HDS, Values, a_pair, a_set, arm, describe, study_data
 
 NASTY = 'A "quoted", text\r\nwith\rlines;\ttabs, =1+1, \x00 nought, שלום 🙂 and \u2028 more'
@@ -115,6 +117,16 @@ def test_records_may_be_mappings() -> None:
     row = {"submission": 1, "reason": "copied", "detail": "", "value": 0.95, "threshold": 0.9}
     data = make_study_data(describe(), items=[], submissions=[], ratings=[], flags=[row])
     assert data.flags.to_dict("records") == [row]
+
+
+def test_only_tables_of_a_study_are_taken() -> None:
+    with pytest.raises(TypeError, match="knows no table flag"):
+        make_study_data(describe(), items=[], submissions=[], ratings=[], flag=[])
+
+
+def test_a_study_has_a_frame_for_each_table() -> None:
+    frames = [field.name for field in dataclasses.fields(StudyData) if field.name != "description"]
+    assert sorted(frames) == sorted(table.attribute for table in TABLES.values())
 
 
 # --- what is wrong with a bundle ---
@@ -374,7 +386,7 @@ def test_fields_of_a_later_release_are_ignored() -> None:
 def test_streaming_rows_needs_no_more_memory_for_more_rows(tmp_path: Path) -> None:
     def peak(ratings: int) -> int:
         rows = ((at, "i0", "diversity", "", "diversity", 3.5, "x" * 100, 1.0) for at in range(ratings))
-        tables = {"submissions.csv": (), "items.csv": (), "ratings.csv": rows, "flags.csv": ()}
+        tables = {**dict.fromkeys(TABLES, ()), "ratings": rows}
         tracemalloc.start()
         with (tmp_path / "bundle.zip").open("wb") as file:
             assert write_bundle_tables(a_study().description, tables, file) == ratings

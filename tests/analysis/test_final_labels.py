@@ -8,9 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analysis.data import ADJUDICATION_COLUMNS, StudyData, read_bundle, write_bundle
+from analysis.data import StudyData, read_bundle, write_bundle
 from analysis.description import QuestionDescription, ReportSection
 from analysis.detection import final_labels, in_categories
+from analysis.study_tables import AdjudicationRow
 from tests.analysis.support.judged import an_item, rated_together
 from tests.analysis.support.pages import built
 from tests.analysis.test_detection_section import CHOSEN
@@ -88,7 +89,7 @@ def coded_study(*, settled: bool) -> StudyData:
         ),
     )
     rows = [("c2", "labels", key, float(key == "b")) for key in "abv"] if settled else []
-    return dataclasses.replace(data, adjudications=pd.DataFrame(rows, columns=list(ADJUDICATION_COLUMNS)))
+    return dataclasses.replace(data, adjudications=pd.DataFrame(rows, columns=list(AdjudicationRow._fields)))
 
 
 def test_the_report_counts_final_labels_and_shares_per_category(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from analysis.data import STOPPED_COLUMNS, StudyData, read_bundle, write_bundle
+from analysis.data import StudyData, read_bundle, write_bundle
 from analysis.report import report_numbers
+from analysis.study_tables import StoppedRow
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.studies import NOON, arm, study_data
 
@@ -29,7 +30,7 @@ def stopped_study(rows: list[tuple[Any, ...]] = ROWS, **values: Any) -> StudyDat
     people = {f"s{at}": "solo" for at in range(5)} | {f"m{at}": "mil" for at in range(4)}
     given: dict[str, Any] = {"arms": (arm("solo"), arm("mil")), "arm_of": people} | values
     data = study_data(["one"], {("one", worker): 3.0 for worker in people}, **given)
-    frame = pd.DataFrame([(*row, NOON) for row in rows], columns=list(STOPPED_COLUMNS))
+    frame = pd.DataFrame([(*row, NOON) for row in rows], columns=list(StoppedRow._fields))
     return dataclasses.replace(data, stopped=frame)
 
 

@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.data import OWN_COLUMNS, StudyData, make_study_data, read_bundle, write_bundle
+from analysis.data import StudyData, make_study_data, read_bundle, write_bundle
 from analysis.description import ReportSection
 from analysis.report import report_numbers
 from analysis.report.sections.choices import counts_table
+from analysis.study_tables import OwnRatingRow
 from analysis.writing.summary import edit_shifts
 from tests.analysis.support.pages import Page, built, is_sound, unknown_numbers
 from tests.analysis.support.studies import LIKERT, NOON, TEXTS_ONLY, Texts, a_set, describe, study_data
@@ -145,7 +146,7 @@ def test_studies_without_data_say_so(tmp_path: Path) -> None:
 
 def judged(values: dict[tuple[str, str], float], own: list[tuple[str, str, str, float]]) -> StudyData:
     data = study_data([f"t{at}" for at in range(4)], values, question="creative", **LIKERT)
-    return replace(data, own_ratings=pd.DataFrame(own, columns=list(OWN_COLUMNS)))
+    return replace(data, own_ratings=pd.DataFrame(own, columns=list(OwnRatingRow._fields)))
 
 
 MEANS = [2.0, 2.0, 4.0, 4.0]

@@ -86,7 +86,11 @@ def diversity_sheet(request: Request) -> Sheet:
 
     def records(item: Item, rated: Rated) -> Iterator[Record]:
         scored = [rated.score(item.pk, score.topic) for score in scores.values()]
-        figures = [_rounded(figure) for item_score in scored for figure in (item_score.score, item_score.sd)]
+        figures = [  # three decimals, as in the released files
+            None if figure is None else f"{figure:.3f}"
+            for item_score in scored
+            for figure in (item_score.score, item_score.sd)
+        ]
         cells: Mapping[str, object] = dict(zip(metrics, figures, strict=True))
         for row in task.source_rows(item.payload):
             yield [(cells if column in metrics else row).get(column, "") for column in columns]
@@ -186,11 +190,6 @@ def _topic_columns(questions: Iterable[QuestionDescription], with_mean: Mapping[
             "n",
         )
     ]
-
-
-def _rounded(figure: float | None) -> str | None:
-    """Three decimals, as in the released files."""
-    return None if figure is None else f"{figure:.3f}"
 
 
 # --- rows ---

@@ -28,17 +28,14 @@ def outputs_sheet(request: Request) -> Sheet:
     if not task.output_kinds:
         what = f"{task.title} makes no texts that another study could judge."
         raise ExportError(f"{what} Export “long” for everything that workers wrote.")
-    texts = [f"text_{number}" for number in range(_most_texts(request))]
+    texts_of_outputs = Output.objects.filter(study=request.study).values_list("texts", flat=True)
+    most_texts = max((len(texts) for texts in texts_of_outputs.iterator(BATCH)), default=0)
+    texts = [f"text_{number}" for number in range(most_texts)]
     columns = [*BEFORE, *texts, *AFTER]
     numbers = ("output", "label_value", "synthetic", "included", "confirmation", "submission", "submitted_at")
     return Sheet(
         columns, [index for index, name in enumerate(columns) if name not in numbers], _batches(request, len(texts))
     )
-
-
-def _most_texts(request: Request) -> int:
-    texts_of_outputs = Output.objects.filter(study=request.study).values_list("texts", flat=True)
-    return max((len(texts) for texts in texts_of_outputs.iterator(BATCH)), default=0)
 
 
 def _batches(request: Request, width: int) -> Iterator[list[Record]]:

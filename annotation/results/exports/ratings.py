@@ -129,9 +129,6 @@ def _places(items: Iterable[int]) -> dict[tuple[int, int], ItemPlace]:
         "hit_id", "item_id", "position", "item__external_id", "item__role", "item__source"
     )
     return {
-        (hit, item): (position, (name, role, _as_json(source))) for hit, item, position, name, role, source in hit_items
+        (hit, item): (position, (name, role, json.dumps(source, ensure_ascii=False) if source else ""))
+        for hit, item, position, name, role, source in hit_items
     }
-
-
-def _as_json(source: dict[str, Any]) -> str:
-    return json.dumps(source, ensure_ascii=False) if source else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.instrument import Instrument, hit_items, shown_to
-from annotation.models import Step, Submission
+from annotation.models import Submission
 from annotation.task_types.questions import Question
 
 
@@ -54,33 +54,28 @@ def answered_pages(submission: Submission, instrument: Instrument) -> list[Answe
     assignment = submission.assignment
     steps = list(assignment.steps.all())
     pages = instrument.pages(shown_to(assignment, instrument), [step.answers for step in steps])
-    return [
-        AnsweredPage(
-            number=step.number + 1,
-            title=page.title,
-            item=None if page.item is None else page.item + 1,
-            answers=[_answered(question, step) for question in page.questions if _was_asked(question, step)],
-        )
-        for page, step in zip(pages, steps, strict=False)
-    ]
-
-
-def _was_asked(question: Question, step: Step) -> bool:
-    return question.shown_if is None or question.shown_if.holds(step.answers)
-
-
-def _answered(question: Question, step: Step) -> Answered:
-    timing: Mapping[str, Any] = step.timing.get(question.key) or {}
-    answer = step.answers.get(question.key)
-    seconds = timing.get("seconds")
-    return Answered(
-        label=question.label,
-        about=question.target,
-        answer=_in_words(question, answer),
-        is_text=isinstance(answer, str),
-        seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
-        pastes=int(timing.get("pastes") or 0),
-    )
+    answered = []
+    for page, step in zip(pages, steps, strict=False):
+        answers = []
+        for question in page.questions:
+            if question.shown_if is not None and not question.shown_if.holds(step.answers):
+                continue
+            timing: Mapping[str, Any] = step.timing.get(question.key) or {}
+            answer = step.answers.get(question.key)
+            seconds = timing.get("seconds")
+            answers.append(
+                Answered(
+                    label=question.label,
+                    about=question.target,
+                    answer=_in_words(question, answer),
+                    is_text=isinstance(answer, str),
+                    seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
+                    pastes=int(timing.get("pastes") or 0),
+                )
+            )
+        item = None if page.item is None else page.item + 1
+        answered.append(AnsweredPage(number=step.number + 1, title=page.title, item=item, answers=answers))
+    return answered
 
 
 def _in_words(question: Question, answer: object) -> str:

@@ -60,7 +60,17 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     bulk = get_object_or_404(BulkAction.objects.select_related("study"), pk=pk, study=study)
     _allow(request, study, bulk.action)
     if bulk.state != State.SHOWN:
-        return _progress(request, study, bulk)
+        if request.method == "POST":
+            messages.info(request, "This was confirmed before. It is done once.")
+            return redirect("console_action", study.slug, bulk.pk)
+        progress = {
+            "bulk": bulk,
+            "title": ACTIONS[bulk.action],
+            "total": len(bulk.rows),
+            "stopped": bulk.stopped if bulk.state == State.RUNNING else "",
+            "refused": bulk.refusals,
+        }
+        return study_page(request, study, "review/review_done.html", progress, section="submissions")
     preview = preview_of(bulk, _fees)
     posted = request.POST if request.method == "POST" else None
     suggested = {"note": bulk.note or flags_of(bulk), "amount": bulk.amount}
@@ -85,20 +95,6 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     return study_page(
         request, study, "review/review_action.html", context, section="submissions", status=422 if form.errors else 200
     )
-
-
-def _progress(request: SignedIn, study: Study, bulk: BulkAction) -> HttpResponse:
-    if request.method == "POST":
-        messages.info(request, "This was confirmed before. It is done once.")
-        return redirect("console_action", study.slug, bulk.pk)
-    context = {
-        "bulk": bulk,
-        "title": ACTIONS[bulk.action],
-        "total": len(bulk.rows),
-        "stopped": bulk.stopped if bulk.state == State.RUNNING else "",
-        "refused": bulk.refusals,
-    }
-    return study_page(request, study, "review/review_done.html", context, section="submissions")
 
 
 @require_POST

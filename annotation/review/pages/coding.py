@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import Item, Membership, Study
@@ -111,11 +110,13 @@ def adjudicate(request: SignedIn, study: Study, pk: int) -> HttpResponse:
             say_refused(request, refused)
             return redirect("console_adjudicate", study.slug, item.pk)
         messages.success(request, f"Saved the final labels of {item.external_id}.")
-        return redirect(_next_address(study, after=item.pk))
-    return _adjudicate_page(request, study, item, question)
-
-
-def _adjudicate_page(request: SignedIn, study: Study, item: Item, question: ChoicesQuestion) -> HttpResponse:
+        # The next item to settle, after this one or else from the start.
+        items = coded_items(study)
+        start = next((index for index, coded in enumerate(items) if coded.pk == item.pk), 0)
+        left = [coded for coded in [*items[start:], *items[:start]] if coded.state == "differ"]
+        if left:
+            return redirect("console_adjudicate", study.slug, left[0].pk)
+        return redirect("console_coding", study.slug)
     coded = coded_items(study, only=item.pk)[0]
     names = {coder.participant_id: coder.name for coder in coders_of(study)}
     task = get_type(study.task_type)
@@ -160,13 +161,3 @@ def label_rows(question: ChoicesQuestion, coded: CodedItem) -> list[LabelRow]:
             )
         )
     return rows
-
-
-def _next_address(study: Study, *, after: int) -> str:
-    """The next item to settle, after this one or else from the start; the list if there is none."""
-    items = coded_items(study)
-    start = next((index for index, item in enumerate(items) if item.pk == after), 0)
-    left = [item for item in [*items[start:], *items[:start]] if item.state == "differ"]
-    if left:
-        return reverse("console_adjudicate", args=[study.slug, left[0].pk])
-    return reverse("console_coding", args=[study.slug])

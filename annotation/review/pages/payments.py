@@ -7,7 +7,6 @@ from decimal import Decimal, InvalidOperation
 from urllib.parse import urlencode
 
 from django.contrib import messages
-from django.db.models import QuerySet
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -36,6 +35,9 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
     page, rows = queries.payment_page(
         study, state=state, code=code, number=int(number) if number.isdecimal() and len(number) < 10 else 1
     )
+    payable = studies_of(request.user)  # the studies whose payments this user can see
+    if not request.user.is_superuser:
+        payable = payable.filter(memberships__user=request.user, memberships__role__in=["owner", "editor"])
     context = {
         "page": page,
         "rows": rows,
@@ -44,7 +46,7 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
         "choices": FILTERS,
         "chosen": state,
         "code": code,
-        "elsewhere": [] if rows or not code else queries.studies_with_code(_payable(request), code),
+        "elsewhere": [] if rows or not code else queries.studies_with_code(payable, code),
         "arms": study.arms.count() > 1,
         "filters": query_without_page(request),
     }
@@ -57,14 +59,6 @@ def _narrowed(request: SignedIn) -> tuple[str, str]:
     return (state if state in queries.STATES else ""), code
 
 
-def _payable(request: SignedIn) -> QuerySet[Study]:
-    """The studies whose payments this user can see."""
-    studies = studies_of(request.user)
-    if request.user.is_superuser:
-        return studies
-    return studies.filter(memberships__user=request.user, memberships__role__in=["owner", "editor"])
-
-
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor")
 def pay(request: SignedIn, study: Study) -> HttpResponse:
@@ -74,12 +68,16 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
     with_excluded = bool(pseudonym) and sent_values.get("excluded") == "1"
     if request.method == "POST":
         try:
+            shown = Expected(int(request.POST.get("hits", "-1")[:12]), Decimal(request.POST.get("total", "")[:20]))
+        except (ValueError, InvalidOperation):
+            shown = Expected(-1, Decimal(0))  # which never matches
+        try:
             paid = mark_paid(
                 study=study,
                 actor=request.user.get_username(),
                 pseudonym=pseudonym,
                 with_excluded=with_excluded,
-                expected=_expected(request),
+                expected=shown,
             )
         except Refused as refused:
             say_refused(request, refused)
@@ -95,14 +93,6 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
         raise Http404("No such worker.")
     context = {"owed": owed, "row": row[0] if row else None, "with_excluded": with_excluded}
     return study_page(request, study, "review/pay.html", context, section="payments")
-
-
-def _expected(request: SignedIn) -> Expected:
-    """The figures in the form. If they are missing, values that can never match."""
-    try:
-        return Expected(int(request.POST.get("hits", "-1")[:12]), Decimal(request.POST.get("total", "")[:20]))
-    except (ValueError, InvalidOperation):
-        return Expected(-1, Decimal(0))
 
 
 @require_safe

@@ -19,7 +19,7 @@ from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.storing import FROZEN_WHEN_LIVE, change_study
 from annotation.work.quality_rules import ExclusionForm, QualityForm, rules_of
-from common.problems import Problem, Refused
+from common.problems import Refused
 
 STALE = (
     "Somebody else changed this study while you had this page open, so nothing was saved. What you entered is still "
@@ -74,15 +74,12 @@ class RulesPage:
                 actor=actor,
             )
         except Refused as refused:
-            self._show(refused.problems)
+            for problem in refused.problems:
+                part, _, name = problem.where.partition(".")
+                form = self.quality if part == "quality_control" else self.exclusion
+                form.add_error(name if name in form.fields else None, f"{problem.what} {problem.fix}".strip())
             return False
         return True
-
-    def _show(self, problems: list[Problem]) -> None:
-        for problem in problems:
-            part, _, name = problem.where.partition(".")
-            form = self.quality if part == "quality_control" else self.exclusion
-            form.add_error(name if name in form.fields else None, f"{problem.what} {problem.fix}".strip())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,34 +42,27 @@ def replay(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     boxes = list(boxes_of(submission.assignment, instrument, pages))
     if not boxes:
         raise Http404("This submission has no text boxes.")
-    number = whole_number(request.GET.get("box", ""), least=1, most=len(boxes)) or _first_recorded(boxes)
+    number = whole_number(request.GET.get("box", ""), least=1, most=len(boxes))
+    number = number or next((position for position, box in enumerate(boxes, start=1) if box.edits), 1)
     box = boxes[number - 1]
+    changes = [edit for edit in box.edits if edit.how != "start"]
     context = {
         "submission": submission,
         "boxes": list(enumerate(boxes, start=1)),
         "number": number,
         "box": box,
-        "figures": _figures(box),
+        "figures": Figures(
+            changes=len(changes),
+            typed=sum(len(edit.inserted) for edit in changes if edit.how == "type"),
+            deleted=sum(edit.deleted for edit in changes),
+            pastes=sum(edit.how == "paste" for edit in changes),
+            seconds=(changes[-1].moment - changes[0].moment).total_seconds() if changes else 0.0,
+        ),
         "film": _film(box),
         "before": number - 1,
         "after": number + 1 if number < len(boxes) else 0,
     }
     return study_page(request, study, "review/replay.html", context, section="submissions")
-
-
-def _first_recorded(boxes: Sequence[BoxLog]) -> int:
-    return next((number for number, box in enumerate(boxes, start=1) if box.edits), 1)
-
-
-def _figures(box: BoxLog) -> Figures:
-    done = [edit for edit in box.edits if edit.how != "start"]
-    return Figures(
-        changes=len(done),
-        typed=sum(len(edit.inserted) for edit in done if edit.how == "type"),
-        deleted=sum(edit.deleted for edit in done),
-        pastes=sum(edit.how == "paste" for edit in done),
-        seconds=(done[-1].moment - done[0].moment).total_seconds() if done else 0.0,
-    )
 
 
 def _film(box: BoxLog) -> list[list[Any]]:

@@ -10,11 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from analysis.data import FLAG_COLUMNS, ITEM_COLUMNS, RATING_COLUMNS, SUBMISSION_COLUMNS, read_bundle, write_bundle
+from analysis.data import read_bundle, write_bundle
 from analysis.report import report_numbers
+from analysis.study_tables import TABLES, FlagRow, ItemRow, RatingRow, SubmissionRow
 from annotation.instrument import live_instrument
 from annotation.models import Arm, Flag, Rating, Study, Submission
-from annotation.results.frames import study_data
+from annotation.results.frames import StudyRows, study_data
 from annotation.task_types.items import ItemData
 from annotation.work.decisions import review_submission
 from tests.factories import make_participant, make_researcher, make_study, make_submission
@@ -115,10 +116,10 @@ def test_ratings_of_another_study_stay_out() -> None:
 def test_an_empty_study_has_frames_with_their_columns() -> None:
     data = study_data(make_study(items=0, live=False))
 
-    assert set(RATING_COLUMNS) <= set(data.ratings.columns)
-    assert list(data.items.columns) == [*ITEM_COLUMNS, "n"]
-    assert list(data.submissions.columns) == list(SUBMISSION_COLUMNS)
-    assert list(data.flags.columns) == list(FLAG_COLUMNS)
+    assert set(RatingRow._fields) <= set(data.ratings.columns)
+    assert list(data.items.columns) == [*ItemRow._fields, "n"]
+    assert list(data.submissions.columns) == list(SubmissionRow._fields)
+    assert list(data.flags.columns) == list(FlagRow._fields)
     assert (data.excluded, data.synthetic, data.description.assignments) == (0, 0, {})
 
 
@@ -133,6 +134,12 @@ def test_the_same_number_of_queries_whatever_the_size() -> None:
         counts.append(len(queries))
 
     assert counts == [12, 12]
+
+
+def test_every_table_has_a_method_that_makes_its_rows() -> None:
+    methods = {name for name, value in vars(StudyRows).items() if callable(value) and not name.startswith("_")}
+
+    assert methods - {"tables"} == set(TABLES)
 
 
 # --- arms, roles, questions about no item ---

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from analysis.data import OFFER_COLUMNS, BundleError, read_bundle, write_bundle, write_bundle_folder
-from annotation.models import Offer, Study
+from analysis.data import BundleError, read_bundle, write_bundle, write_bundle_folder
+from analysis.study_tables import OfferRow
+from annotation.models import Assignment, Offer, Posting, Study
 from annotation.results.exports import ExportError, export, kinds_of
-from annotation.results.frames import study_data
+from annotation.results.frames import study_data, write_study_bundle
 from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer_all, is_waiting, story_study, writer
 from tests.annotation.results.exports.helpers import exported, read_csv, read_jsonl
 from tests.factories import make_study, make_submission
@@ -69,7 +70,7 @@ def test_studies_without_suggestions_have_no_such_export() -> None:
 def test_the_frames_have_the_offers_of_finished_hits(study: Study) -> None:
     offers = study_data(study).offers
 
-    assert list(offers.columns) == list(OFFER_COLUMNS)
+    assert list(offers.columns) == list(OfferRow._fields)
     assert offers[["side", "chosen", "switches"]].to_numpy().tolist() == [["1", True, 1], ["2", False, 1]]
     assert offers["seed"][0] == str(Offer.objects.order_by("pk")[0].seed)
 
@@ -81,6 +82,18 @@ def test_offers_come_back_from_a_bundle(study: Study, tmp_path: Path) -> None:
         write_bundle(data, out)
 
     assert read_bundle(path).offers.to_dict("records") == data.offers.to_dict("records")
+
+
+def test_a_bundle_has_no_file_of_offers_that_are_all_left_out(study: Study, tmp_path: Path) -> None:
+    posting = Posting.objects.create(study=study, platform="mturk", external_id="3HIT", hit=study.hits.first())
+    Assignment.objects.filter(hit__study=study).update(posting=posting)
+    from_frames, row_by_row = io.BytesIO(), io.BytesIO()
+
+    write_bundle(study_data(study), from_frames)
+    write_study_bundle(study, row_by_row)
+
+    assert b"offers.csv" not in from_frames.getvalue()
+    assert row_by_row.getvalue() == from_frames.getvalue()
 
 
 def test_a_bundle_without_offers_has_no_such_file_and_one_that_lost_it_is_refused(study: Study, tmp_path: Path) -> None:

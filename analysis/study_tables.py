@@ -1,0 +1,169 @@
+"""The tables of a study's data: the columns of each with their types, in the order in which a bundle has them.
+
+`analysis.data.StudyData` holds each table as a frame, and a bundle as a CSV file. `annotation.results.frames` makes
+their rows from the database.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any, NamedTuple, get_type_hints
+
+
+class SubmissionRow(NamedTuple):
+    """``decision`` is that of the latest review, or that of `analysis.data.EXTRA`. ``reward`` is an amount (USD)."""
+
+    submission: int
+    worker: str
+    synthetic: bool
+    profile: str
+    arm: str
+    hit: int
+    seconds: float
+    received_at: datetime
+    has_feedback: bool
+    decision: str
+    reward: str
+
+
+class ItemRow(NamedTuple):
+    """``check`` has the right answers of a gold or attention item (see `quality_control.work.Check`), or is empty."""
+
+    item: str
+    role: str
+    context: str
+    parameter: str
+    parameter_value: float
+    texts: list[list[str]]
+    responses: list[str]
+    metrics: dict[str, float]
+    wanted: int
+    cells: dict[str, str]
+    check: dict[str, Any] = {}
+
+
+class RatingRow(NamedTuple):
+    """``item`` is empty if the question is not about an item; ``value`` and ``seconds`` are NaN if missing."""
+
+    submission: int
+    item: str
+    question: str
+    target: str
+    scale: str
+    value: float
+    text: str
+    seconds: float
+
+
+class FlagRow(NamedTuple):
+    """``value`` and ``threshold`` are NaN if not recorded."""
+
+    submission: int
+    reason: str
+    detail: str
+    value: float = math.nan
+    threshold: float = math.nan
+
+
+class OfferRow(NamedTuple):
+    """A live suggestion. ``step`` is the page, from 0. A float cannot hold every ``seed`` exactly, so it is text.
+    ``latency`` is NaN if no text arrived."""
+
+    submission: int
+    item: str
+    step: int
+    round: int
+    side: str
+    number: int
+    suggester: str
+    model: str
+    decoder: str
+    seed: str
+    source: str
+    latency: float
+    asked_at: datetime
+    shown_at: datetime
+    text: str
+    chosen: bool
+    switches: int
+
+
+class OwnRatingRow(NamedTuple):
+    """What a writer said about the text that became an item, in the study where it was written."""
+
+    item: str
+    writer: str
+    question: str
+    value: float
+
+
+class AdjudicationRow(NamedTuple):
+    """A final answer, where people settled differences: whether the option ``target`` is chosen (1 or 0)."""
+
+    item: str
+    question: str
+    target: str
+    value: float
+
+
+class StoppedRow(NamedTuple):
+    """A hit that somebody stopped for part pay: steps sent and in all (NaN if that depended on the answers), what was
+    promised and what was paid (USD)."""
+
+    worker: str
+    synthetic: bool
+    arm: str
+    hit: int
+    steps_done: int
+    steps_in_all: float
+    owed: str
+    paid: str
+    stopped_at: datetime
+
+
+#: A row as its type, as values in the order of its columns, or by column.
+Record = tuple[Any, ...] | list[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with rows of type ``row``. Columns with a default are missing in bundles of earlier releases.
+
+    ``attribute``: the frame of `analysis.data.StudyData` that holds it. ``optional``: bundles omit it without rows.
+    """
+
+    row: type[NamedTuple]
+    attribute: str
+    optional: bool = False
+
+    @property
+    def make(self) -> Callable[..., tuple[Any, ...]]:
+        """Makes a row from values in order or by column."""
+        return self.row
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        """The type of each column, in order."""
+        return get_type_hints(self.row)
+
+    @property
+    def defaults(self) -> Mapping[str, Any]:
+        """What stands for a missing cell, in the columns that may be missing."""
+        return self.row._field_defaults
+
+
+#: The tables by name. Each refers only to tables before it. Files of a bundle have the name with ``.csv``.
+TABLES = {
+    "submissions": Table(SubmissionRow, "submissions"),
+    "items": Table(ItemRow, "items"),
+    "ratings": Table(RatingRow, "all_ratings"),
+    "flags": Table(FlagRow, "flags"),
+    "offers": Table(OfferRow, "offers", optional=True),
+    "own_ratings": Table(OwnRatingRow, "own_ratings", optional=True),
+    "adjudications": Table(AdjudicationRow, "adjudications", optional=True),
+    "stopped": Table(StoppedRow, "stopped", optional=True),
+}
