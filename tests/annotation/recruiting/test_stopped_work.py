@@ -21,10 +21,10 @@ from annotation.recruiting.syncing import sync_study
 from annotation.results.frames import study_data
 from annotation.review import paying as payments_service
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import due, payment_rows, payments, totals
+from annotation.review.payments_due import Due, due, payment_rows, payments, totals
 from annotation.tokens import participant_token
 from annotation.work.part_pay import stop_for_part_pay, unpaid_parts
-from common.problems import Invalid, Problem
+from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Requester
 from marketplace.models import Worker as MarketWorker
@@ -166,15 +166,16 @@ def test_paying_by_hand_and_promising_a_hit_at_once_pay_only_once(
     study: Study, worker: MarketWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work, _ = stopped(study, worker)
-    whole, has_read = payments_service._problems, threading.Event()
+    has_read = threading.Event()
 
-    def slow(*given: Any) -> list[Problem]:
+    def slow(study: Study, **selection: Any) -> Due:
         """Between reading what is owed and storing the payment, there is time for a promise."""
+        owed = due(study, **selection)
         has_read.set()
         time.sleep(0.3)
-        return whole(*given)
+        return owed
 
-    monkeypatch.setattr(payments_service, "_problems", slow)
+    monkeypatch.setattr(payments_service, "due", slow)
 
     def by_hand() -> str:
         mark_paid(study=study, actor="ann")
