@@ -137,11 +137,18 @@ def read_table(file: BinaryIO, *, name: str, limit: int | None = -1) -> Table:
     most: int | None = settings.MAX_UPLOAD_BYTES if limit == -1 else limit
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise TableProblems([_wrong_kind(name)])
+        what = f"“{name[-100:]}” is not a supported file type."
+        fix = f"Save it as CSV (UTF-8), TSV or JSON lines. The name must end in one of {', '.join(SUFFIXES)}."
+        raise TableProblems([RowProblem(0, "", what, fix)])
     buffered = io.BufferedReader(_Limited(file, most), 1 << 16)
     try:
-        _refuse_other_formats(buffered)
-        if buffered.peek(2)[:2] in UTF16_MARKS:
+        start = buffered.peek(4)[:4]
+        if not start:
+            raise TableProblems([RowProblem(0, "", "The file is empty.", "Choose the file with the items.")])
+        if start == b"PK\x03\x04":
+            what = "This is a workbook or a zip file, not a text file."
+            raise TableProblems([RowProblem(0, "", what, "Open it and save it as “CSV UTF-8”.")])
+        if start[:2] in UTF16_MARKS:
             return _read_utf16(buffered, name, suffix)
         text = io.TextIOWrapper(buffered, encoding="utf-8-sig", errors="surrogateescape", newline="")
         if suffix in JSON_LINES:
@@ -180,22 +187,6 @@ def _read_utf16(buffered: io.BufferedReader[_Limited], name: str, suffix: str) -
     header = decoded.partition("\n")[0]
     # Excel separates “Unicode Text” with tabs, and some people then rename the file to .csv.
     return _read_delimited(_lines(text), name, "\t" if "\t" in header and "," not in header else DELIMITERS[suffix])
-
-
-def _wrong_kind(name: str) -> RowProblem:
-    what = f"“{name[-100:]}” is not a supported file type."
-    return RowProblem(
-        0, "", what, f"Save it as CSV (UTF-8), TSV or JSON lines. The name must end in one of {', '.join(SUFFIXES)}."
-    )
-
-
-def _refuse_other_formats(buffered: io.BufferedReader[_Limited]) -> None:
-    start = buffered.peek(4)[:4]
-    if not start:
-        raise TableProblems([RowProblem(0, "", "The file is empty.", "Choose the file with the items.")])
-    if start.startswith(b"PK\x03\x04"):
-        what = "This is a workbook or a zip file, not a text file."
-        raise TableProblems([RowProblem(0, "", what, "Open it and save it as “CSV UTF-8”.")])
 
 
 def table_of(rows: Iterable[SourceRow], *, name: str, origin: Literal["run", "study"]) -> Table:

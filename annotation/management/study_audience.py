@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from django.core.management.base import CommandError
 
 from annotation.models import Participant, Study
 from annotation.platforms import all_platforms, connect
-from annotation.platforms.audience import Filter
 from annotation.platforms.base import Platform
 from annotation.recruiting.messages import write_to_workers
 from annotation.recruiting.offered_work import posted_on
@@ -61,7 +60,14 @@ class AudienceActions:
             shown = "Fewer than 25 people" if eligible.few else counted(eligible.count, "person", "people")
             self.say([f"{shown} can take part with the study's filters."])
         rows = list(audience.filters(settings, " ".join(words))) if words else []
-        self.say(line for row in rows for line in _filter_lines(row))
+        for row in rows:
+            self.say([f"{row.name}  {row.title}{f': {row.question}' if row.question else ''}"])
+            if row.least or row.most:
+                self.say([f"  from {row.least or '…'} to {row.most or '…'}"])
+            choices = list(row.choices.items())
+            self.say(f"  {value}: {text}" for value, text in choices[:MOST_CHOICES])
+            if len(choices) > MOST_CHOICES:
+                self.say([f"  and {counted(len(choices) - MOST_CHOICES, 'further value')}"])
         if words and not rows:
             self.say([f"No filter contains “{' '.join(words)}”."])
 
@@ -108,13 +114,3 @@ class AudienceActions:
         if not name:
             raise CommandError(f"{slug} is on no platform. Publish it: manage.py study publish {slug} --platform NAME")
         return study, connect(name)
-
-
-def _filter_lines(row: Filter) -> Iterator[str]:
-    yield f"{row.name}  {row.title}{f': {row.question}' if row.question else ''}"
-    if row.least or row.most:
-        yield f"  from {row.least or '…'} to {row.most or '…'}"
-    choices = list(row.choices.items())
-    yield from (f"  {value}: {text}" for value, text in choices[:MOST_CHOICES])
-    if len(choices) > MOST_CHOICES:
-        yield f"  and {counted(len(choices) - MOST_CHOICES, 'further value')}"

@@ -157,14 +157,13 @@ def all_keys(task: TaskType) -> Iterator[str]:
 def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], indent: str) -> Iterator[str]:
     """Keys of a study file with their accepted values, defaults and meanings."""
     for name, field in fields.items():
-        default = "" if name in REQUIRED or name not in defaults else f" Default: {_default(defaults[name])}."
+        default = ""
+        if name in defaults and name not in REQUIRED:
+            stored = defaults[name]
+            default = f" Default: {'empty' if stored in ('', [], (), None) else brief(stored)}."
         help_text = f" {field.help_text}" if field.help_text else ""
         yield f"{indent}{name}: {accepts(field)}.{default}"
         yield f"{indent}    {field.label or name.replace('_', ' ').capitalize()}.{help_text}"
-
-
-def _default(value: Any) -> str:
-    return "empty" if value in ("", [], (), None) else brief(value)
 
 
 # --- status and links ---

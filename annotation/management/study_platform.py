@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from django import forms
 from django.conf import settings as django_settings
 from django.core.management.base import CommandError
 from django.db import transaction
@@ -115,16 +114,12 @@ def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str,
     """The study with the settings from NAME=VALUE pairs. Raises Invalid, Frozen."""
     if not options:
         return study
-    values = {option: _as_given(platform.form.base_fields.get(option), text) for option, text in options}
+    values: dict[str, Any] = dict(options)
+    for option, text in options:
+        if isinstance(platform.form.base_fields.get(option), ListField):
+            values[option] = [part.strip() for part in text.split(",") if part.strip()]
     settings = study.platforms | {platform.name: study.platforms.get(platform.name, {}) | values}
     return change_study(study=study, platforms=settings, actor=actor)
-
-
-def _as_given(field: forms.Field | None, text: str) -> Any:
-    """What was typed, in the form that the field accepts. In a list, commas separate the entries."""
-    if isinstance(field, ListField):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return text
 
 
 def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool) -> Iterator[str]:
@@ -134,17 +129,12 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
     job_actions.subscribe(study, platform)
     if platform.by_hand:
         yield f"{study.slug} is live. Enter on the site of the panel:"
-        yield from _address_lines(study, platform)
+        settings = publishing.settings_of(study, platform)
+        for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
+            places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
+            yield f"  {platform.address(posting, settings)}  ({places})"
     else:
         yield f"{study.slug}: the platform has {done.posted:,} of {platform.count_of(done.total)}."
-
-
-def _address_lines(study: Study, platform: Platform) -> Iterator[str]:
-    """The address for workers, for a platform on whose site a person enters it."""
-    settings = publishing.settings_of(study, platform)
-    for posting in Posting.objects.filter(study=study, platform=platform.name).order_by("pk"):
-        places = f"{counted(posting.wanted or 0, 'submission')}, {money(posting.pays)} each"
-        yield f"  {platform.address(posting, settings)}  ({places})"
 
 
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:

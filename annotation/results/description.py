@@ -27,6 +27,9 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions = questions_of(instruments)
+    sections: list[ReportSection] = []
+    for instrument in instruments:
+        sections += [section for section in task.sections(instrument.config) if section not in sections]
     return StudyDescription(
         slug=study.slug,
         title=study.title,
@@ -54,7 +57,7 @@ def describe_study(study: Study) -> StudyDescription:
         ],
         questions=questions,
         scores=scores_of(instruments),
-        sections=_sections(instruments),
+        sections=sections,
         texts=_texts(study, whole_study, questions),
         assignments=states_now(study),
         claimed=claimed_submissions(study).count(),
@@ -103,10 +106,3 @@ def _texts(study: Study, whole_study: Instrument, questions: Sequence[QuestionDe
         if wording not in told_elsewhere:
             texts[text.name if label in texts else label] = wording
     return list(texts.items())
-
-
-def _sections(instruments: Sequence[Instrument]) -> list[ReportSection]:
-    sections: list[ReportSection] = []
-    for instrument in instruments:
-        sections += [section for section in instrument.task.sections(instrument.config) if section not in sections]
-    return sections

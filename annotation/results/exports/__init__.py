@@ -121,15 +121,11 @@ def pieces(
 
 def file_name(study: Study, *, kind: str, format: str = "", simulated: bool | None = None) -> str:
     """``<study>-<kind>.<format>``, with ``-simulated`` before the dot if the file includes any simulated rating."""
-    marked = simulated is not False and _counts_simulated(study, kind)
-    return f"{study.slug}-{kind}{'-simulated' if marked else ''}.{format or FORMATS_OF[kind][0]}"
-
-
-def _counts_simulated(study: Study, kind: str) -> bool:
-    simulated = Submission.objects.filter(study=study, participant__synthetic=True)
+    included = Submission.objects.filter(study=study, participant__synthetic=True)
     if kind in ("wide", "diversity-eval", *EXTRA_EXPORTS):
-        simulated = simulated.exclude(pk__in=left_out_submissions(study))
-    return simulated.exists()
+        included = included.exclude(pk__in=left_out_submissions(study))
+    is_marked = simulated is not False and included.exists()
+    return f"{study.slug}-{kind}{'-simulated' if is_marked else ''}.{format or FORMATS_OF[kind][0]}"
 
 
 def _chunks(

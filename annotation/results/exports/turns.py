@@ -71,18 +71,17 @@ def turns_sheet(request: Request) -> Sheet:
 
 
 def _batches(request: Request, rules: TurnRules) -> Iterator[list[Record]]:
-    for stories in story_batches(request, rules):
-        yield [record for story in stories for record in _records(story, request)]
-
-
-def _records(story: Story, request: Request) -> Iterator[Record]:
     no, yes = request.yes_no
-    marks = [yes if story.synthetic else no, yes if story.included else no, story.confirmation]
-    name = f"{story.submission} {story.item}".strip()
-    for line in story.lines:
-        chosen = (yes if line.chosen else no) if line.author else None
-        start = [request.study.slug, name, story.submission, story.worker, *marks, story.arm, story.item]
-        yield [*start, line.turn, line.round, line.author, line.text, chosen, line.submitted]
+    for stories in story_batches(request, rules):
+        records: list[Record] = []
+        for story in stories:
+            marks = [yes if story.synthetic else no, yes if story.included else no, story.confirmation]
+            name = f"{story.submission} {story.item}".strip()
+            start = [request.study.slug, name, story.submission, story.worker, *marks, story.arm, story.item]
+            for line in story.lines:
+                chosen = (yes if line.chosen else no) if line.author else None
+                records.append([*start, line.turn, line.round, line.author, line.text, chosen, line.submitted])
+        yield records
 
 
 def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:

@@ -59,11 +59,13 @@ def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], l
         return [], [RowProblem(0, "", "The file has no data rows.", "Add one row per response set below the header.")]
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     names = response_columns(columns)
-    problems = [
-        *missing_columns(columns, (ID, CONTEXT)),
-        *_label_column_problems(columns),
-        *_response_column_problems(columns, names),
-    ]
+    problems = missing_columns(columns, (ID, CONTEXT))
+    present = [name for name in _LABELS if name in columns]
+    if len(present) == 1:
+        missing = _LABELS[1 - _LABELS.index(present[0])]
+        what = f"The file has a column {present[0]} but no column {missing}."
+        problems.append(RowProblem(0, missing, what, f"Add {missing}, or remove {present[0]}."))
+    problems += _response_column_problems(columns, names)
     complete = not problems
     sets: list[SetRow] = []
     for row in rows:
@@ -72,15 +74,6 @@ def read_sets(rows: Sequence[Row], *, keep_empty: bool) -> tuple[list[SetRow], l
         if complete and not wrong:
             sets.append(_read_set(row, names, keep_empty=keep_empty))
     return sets, problems
-
-
-def _label_column_problems(columns: Sequence[str]) -> list[RowProblem]:
-    present = [name for name in _LABELS if name in columns]
-    if len(present) != 1:
-        return []
-    missing = _LABELS[1 - _LABELS.index(present[0])]
-    what = f"The file has a column {present[0]} but no column {missing}."
-    return [RowProblem(0, missing, what, f"Add {missing}, or remove {present[0]}.")]
 
 
 def _response_column_problems(columns: Sequence[str], names: Sequence[str]) -> list[RowProblem]:

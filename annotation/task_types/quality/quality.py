@@ -229,16 +229,13 @@ class Quality(FixedPages):
         form: dict[str, str] = {}
         for number, question in enumerate(page.questions):
             item = shown.items[shown.order["items"][number]]
-            form |= worker.answer(question, item=item.external_id, true=_true_label(item))
+            if item.role == "exam":
+                label = number_in(item.payload["known_label"])
+            else:  # drawn from the system's name and the item's id
+                system = random.Random(f"quality of {item.payload['system']}").uniform(1.5, 4.5)
+                label = min(5.0, max(1.0, system + random.Random(item.external_id).gauss(0, 0.7)))
+            form |= worker.answer(question, item=item.external_id, true=label)
         return form
-
-
-def _true_label(item: ItemData) -> float:
-    """The known label of an exam text; otherwise a value drawn from the system's name and the item's id."""
-    if item.role == "exam":
-        return number_in(item.payload["known_label"])
-    system = random.Random(f"quality of {item.payload['system']}").uniform(1.5, 4.5)
-    return min(5.0, max(1.0, system + random.Random(item.external_id).gauss(0, 0.7)))
 
 
 def _number(value: float | None) -> str:
