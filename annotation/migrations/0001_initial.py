@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('generation', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
+        ('generation', '0001_initial'),
     ]
 
     operations = [
@@ -33,6 +33,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('reward__isnull', True), ('reward__gte', 0), _connector='OR'), name='arm_reward_not_negative'), models.CheckConstraint(condition=models.Q(('wanted__isnull', True), ('wanted__gte', 1), _connector='OR'), name='arm_wanted_positive')],
             },
         ),
         migrations.CreateModel(
@@ -69,6 +70,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position'],
+                'indexes': [models.Index(condition=models.Q(('n_live__lt', models.F('wanted'))), fields=['arm', 'n_live', 'position'], name='hit_next_to_give_out')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('n_live__lte', models.F('wanted'))), name='hit_never_more_than_wanted'), models.CheckConstraint(condition=models.Q(('n_submitted__lte', models.F('n_live'))), name='hit_submitted_is_live')],
             },
         ),
         migrations.CreateModel(
@@ -81,6 +84,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['position'],
+                'constraints': [models.UniqueConstraint(fields=('hit', 'position'), name='hititem_position_once'), models.UniqueConstraint(fields=('hit', 'item'), name='hititem_item_once')],
             },
         ),
         migrations.AddField(
@@ -138,6 +142,10 @@ class Migration(migrations.Migration):
                 ('hit', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.hit')),
                 ('participant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='annotation.participant')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state', 'accepted')), fields=['expires_at'], name='assignment_to_reclaim')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['accepted', 'submitted', 'returned', 'abandoned', 'released', 'stopped'])), name='assignment_state_known'), models.CheckConstraint(condition=models.Q(('ordinal__gte', 1)), name='assignment_ordinal_from_one'), models.UniqueConstraint(condition=models.Q(('platform_assignment_id', ''), ('state', 'accepted')), fields=('participant',), name='assignment_one_at_a_time'), models.UniqueConstraint(fields=('hit', 'participant', 'attempt'), name='assignment_attempt_once')],
+            },
         ),
         migrations.CreateModel(
             name='PartPayment',
@@ -149,6 +157,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='part_payment', to='annotation.assignment')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0), ('steps_done__gte', 1)), name='partpayment_for_work'), models.CheckConstraint(condition=models.Q(('steps_in_all__isnull', True), ('steps_done__lt', models.F('steps_in_all')), _connector='OR'), name='partpayment_not_finished')],
+            },
         ),
         migrations.CreateModel(
             name='Posting',
@@ -170,6 +181,9 @@ class Migration(migrations.Migration):
                 ('withdrawn_at', models.DateTimeField(blank=True, null=True)),
                 ('hit', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='postings', to='annotation.hit')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('platform', 'external_id'), name='posting_once'), models.UniqueConstraint(condition=models.Q(('hit__isnull', False)), fields=('hit', 'platform', 'part'), name='posting_part_once'), models.CheckConstraint(condition=models.Q(('state', 'planned'), models.Q(('external_id', ''), _negated=True), _connector='OR'), name='posting_has_a_name_once_posted')],
+            },
         ),
         migrations.CreateModel(
             name='OutsideAssignment',
@@ -185,6 +199,10 @@ class Migration(migrations.Migration):
                 ('seen_at', models.DateTimeField(help_text='When the platform last said so.')),
                 ('posting', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='outside', to='annotation.posting')),
             ],
+            options={
+                'indexes': [models.Index(fields=['external_id'], name='outside_by_id')],
+                'constraints': [models.UniqueConstraint(fields=('posting', 'external_id', 'worker_id'), name='outside_once')],
+            },
         ),
         migrations.AddField(
             model_name='assignment',
@@ -203,6 +221,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['step', 'number'],
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'step', 'number'), name='pull_once')],
             },
         ),
         migrations.CreateModel(
@@ -218,6 +237,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['number'],
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'number'), name='step_once')],
             },
         ),
         migrations.CreateModel(
@@ -262,6 +282,9 @@ class Migration(migrations.Migration):
                 ('exclude_studies', models.ManyToManyField(blank=True, help_text='Whoever took part there is barred.', related_name='excluded_by', to='annotation.study')),
                 ('members', models.ManyToManyField(related_name='studies', through='annotation.Membership', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('ratings_per_item__gte', 1), ('items_per_hit__gte', 1), ('time_limit_minutes__gte', 1)), name='study_counts_positive'), models.CheckConstraint(condition=models.Q(('hits_per_worker__isnull', True), ('hits_per_worker__gte', 1), _connector='OR'), name='study_hits_per_worker_positive'), models.CheckConstraint(condition=models.Q(('reward__gte', 0)), name='study_reward_not_negative'), models.CheckConstraint(condition=models.Q(('estimated_minutes__isnull', True), ('estimated_minutes__gt', 0), _connector='OR'), name='study_estimate_positive'), models.CheckConstraint(condition=models.Q(('status__in', ['draft', 'live', 'paused', 'closed'])), name='study_status_known'), models.CheckConstraint(condition=models.Q(models.Q(('part_pay__in', ['none', 'steps']), ('part_pay_amount__isnull', True)), models.Q(('part_pay', 'fixed'), ('part_pay_amount__gt', 0)), _connector='OR'), name='study_part_pay_whole')],
+            },
         ),
         migrations.CreateModel(
             name='QualityCheck',
@@ -287,6 +310,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='qualification_types', to='annotation.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'platform', 'purpose'), name='qualificationtype_once')],
+            },
         ),
         migrations.AddField(
             model_name='posting',
@@ -312,6 +338,10 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='platform_jobs', to='annotation.study')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state__in', ['waiting', 'running'])), fields=['asked_at'], name='platformjob_open')],
+                'constraints': [models.UniqueConstraint(fields=('study', 'kind'), name='platformjob_once')],
+            },
         ),
         migrations.CreateModel(
             name='PlatformCall',
@@ -331,6 +361,9 @@ class Migration(migrations.Migration):
                 ('posting', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='annotation.posting')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='platform_calls', to='annotation.study')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('state', 'done'), _negated=True), fields=['study', 'id'], name='platformcall_open')],
+            },
         ),
         migrations.AddField(
             model_name='participant',
@@ -363,6 +396,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'ordering': ['step', 'number', 'side'],
+                'indexes': [models.Index(fields=['study', 'id'], name='offer_export')],
+                'constraints': [models.UniqueConstraint(fields=('assignment', 'step', 'number', 'side'), name='offer_once'), models.CheckConstraint(condition=models.Q(models.Q(('source', 'none'), ('text', '')), models.Q(models.Q(('source', 'none'), _negated=True), models.Q(('text', ''), _negated=True)), _connector='OR'), name='offer_text_or_none'), models.CheckConstraint(condition=models.Q(('source__in', ['live', 'second_try', 'pool', 'none'])), name='offer_source_known'), models.CheckConstraint(condition=models.Q(models.Q(('chosen__isnull', True), ('switches__isnull', True)), models.Q(('chosen__isnull', False), ('switches__isnull', False)), _connector='OR'), name='offer_outcome_whole')],
             },
         ),
         migrations.AddField(
@@ -388,6 +423,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'media',
+                'constraints': [models.UniqueConstraint(fields=('study', 'name'), name='media_name_once'), models.CheckConstraint(condition=models.Q(('alt', ''), _negated=True), name='media_alt_not_empty')],
             },
         ),
         migrations.CreateModel(
@@ -427,6 +463,9 @@ class Migration(migrations.Migration):
                 ('assignment', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='compensation', to='annotation.assignment')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='compensations', to='annotation.study')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='compensation_pays'), models.CheckConstraint(condition=models.Q(('paid_at__isnull', True), models.Q(('external_id', ''), _negated=True), _connector='OR'), name='compensation_paid_by_a_hit')],
+            },
         ),
         migrations.CreateModel(
             name='BulkAction',
@@ -446,6 +485,9 @@ class Migration(migrations.Migration):
                 ('done_at', models.DateTimeField(null=True)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bulk_actions', to='annotation.study')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', '-id'], name='bulkaction_latest')],
+            },
         ),
         migrations.CreateModel(
             name='AuditEntry',
@@ -478,6 +520,9 @@ class Migration(migrations.Migration):
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='annotation.item')),
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='adjudications', to='annotation.study')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', 'item', '-id'], name='adjudication_latest')],
+            },
         ),
         migrations.CreateModel(
             name='Submission',
@@ -491,6 +536,9 @@ class Migration(migrations.Migration):
                 ('participant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='annotation.participant')),
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='annotation.study')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', 'received_at'], name='submission_latest')],
+            },
         ),
         migrations.CreateModel(
             name='Review',
@@ -522,6 +570,10 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='ratings', to='annotation.study')),
                 ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='ratings', to='annotation.submission')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', 'id'], name='rating_export')],
+                'constraints': [models.UniqueConstraint(fields=('submission', 'item', 'question', 'target'), name='rating_once'), models.UniqueConstraint(condition=models.Q(('item__isnull', True)), fields=('submission', 'question', 'target'), name='rating_about_no_item_once'), models.CheckConstraint(condition=models.Q(('value__isnull', False), models.Q(('text', ''), _negated=True), _connector='OR'), name='rating_not_empty')],
+            },
         ),
         migrations.CreateModel(
             name='Payment',
@@ -540,6 +592,9 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='payments', to='annotation.study')),
                 ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='payments', to='annotation.submission')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='payment_not_negative'), models.CheckConstraint(condition=models.Q(('kind__in', ['reward', 'bonus', 'compensation', 'partial'])), name='payment_kind_known'), models.UniqueConstraint(condition=models.Q(('kind', 'reward')), fields=('submission',), name='payment_reward_once'), models.UniqueConstraint(condition=models.Q(models.Q(('platform_id', ''), _negated=True), ('kind', 'reward')), fields=('platform', 'platform_id'), name='payment_platform_id_once'), models.UniqueConstraint(condition=models.Q(('part__isnull', False)), fields=('part',), name='payment_part_once'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'partial'), ('part__isnull', False)), models.Q(models.Q(('kind', 'partial'), _negated=True), ('part__isnull', True)), _connector='OR'), name='payment_part_is_partial'), models.UniqueConstraint(condition=models.Q(('key', ''), _negated=True), fields=('key',), name='payment_key_once'), models.CheckConstraint(condition=models.Q(('kind', 'reward'), models.Q(('key', ''), _negated=True), _connector='OR'), name='payment_extra_has_a_key')],
+            },
         ),
         migrations.CreateModel(
             name='PayDecision',
@@ -569,6 +624,10 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='outputs', to='annotation.study')),
                 ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='outputs', to='annotation.submission')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', 'id'], name='output_export')],
+                'constraints': [models.UniqueConstraint(fields=('submission', 'number'), name='output_once')],
+            },
         ),
         migrations.CreateModel(
             name='Flag',
@@ -583,6 +642,9 @@ class Migration(migrations.Migration):
                 ('other', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='annotation.submission')),
                 ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='flags', to='annotation.submission')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('place__isnull', False)), fields=('submission', 'reason', 'place'), name='flag_once_per_place')],
+            },
         ),
         migrations.CreateModel(
             name='TextPrint',
@@ -592,6 +654,9 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='text_prints', to='annotation.study')),
                 ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='text_prints', to='annotation.submission')),
             ],
+            options={
+                'indexes': [models.Index(fields=['study', 'digest'], name='textprint_same_text')],
+            },
         ),
         migrations.CreateModel(
             name='Worker',
@@ -618,6 +683,9 @@ class Migration(migrations.Migration):
                 ('item', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='authors', to='annotation.item')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='authored', to='annotation.worker')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('item', 'worker'), name='itemauthor_once')],
+            },
         ),
         migrations.CreateModel(
             name='Invitation',
@@ -629,6 +697,9 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotation.study')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='invitations', to='annotation.worker')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'name'), name='invitation_name_once'), models.UniqueConstraint(fields=('study', 'worker'), name='invitation_worker_once')],
+            },
         ),
         migrations.CreateModel(
             name='Draft',
@@ -660,45 +731,9 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('assignment', 'step', 'view', 'number'), name='eventbatch_once')],
             },
         ),
-        migrations.AddConstraint(
-            model_name='hititem',
-            constraint=models.UniqueConstraint(fields=('hit', 'position'), name='hititem_position_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='hititem',
-            constraint=models.UniqueConstraint(fields=('hit', 'item'), name='hititem_item_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='partpayment',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0), ('steps_done__gte', 1)), name='partpayment_for_work'),
-        ),
-        migrations.AddConstraint(
-            model_name='partpayment',
-            constraint=models.CheckConstraint(condition=models.Q(('steps_in_all__isnull', True), ('steps_done__lt', models.F('steps_in_all')), _connector='OR'), name='partpayment_not_finished'),
-        ),
-        migrations.AddIndex(
-            model_name='outsideassignment',
-            index=models.Index(fields=['external_id'], name='outside_by_id'),
-        ),
-        migrations.AddConstraint(
-            model_name='outsideassignment',
-            constraint=models.UniqueConstraint(fields=('posting', 'external_id', 'worker_id'), name='outside_once'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state', 'accepted')), fields=['expires_at'], name='assignment_to_reclaim'),
-        ),
         migrations.AddIndex(
             model_name='assignment',
             index=models.Index(condition=models.Q(('posting__isnull', False)), fields=['posting'], name='assignment_of_posting'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['accepted', 'submitted', 'returned', 'abandoned', 'released', 'stopped'])), name='assignment_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('ordinal__gte', 1)), name='assignment_ordinal_from_one'),
         ),
         migrations.AddConstraint(
             model_name='assignment',
@@ -712,109 +747,13 @@ class Migration(migrations.Migration):
             model_name='assignment',
             constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('accepted', 'submitted'))), fields=('participant', 'ordinal'), name='assignment_ordinal_once'),
         ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(condition=models.Q(('platform_assignment_id', ''), ('state', 'accepted')), fields=('participant',), name='assignment_one_at_a_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
-            constraint=models.UniqueConstraint(fields=('hit', 'participant', 'attempt'), name='assignment_attempt_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='pull',
-            constraint=models.UniqueConstraint(fields=('assignment', 'step', 'number'), name='pull_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='step',
-            constraint=models.UniqueConstraint(fields=('assignment', 'number'), name='step_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(('ratings_per_item__gte', 1), ('items_per_hit__gte', 1), ('time_limit_minutes__gte', 1)), name='study_counts_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(('hits_per_worker__isnull', True), ('hits_per_worker__gte', 1), _connector='OR'), name='study_hits_per_worker_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(('reward__gte', 0)), name='study_reward_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(('estimated_minutes__isnull', True), ('estimated_minutes__gt', 0), _connector='OR'), name='study_estimate_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['draft', 'live', 'paused', 'closed'])), name='study_status_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='study',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('part_pay__in', ['none', 'steps']), ('part_pay_amount__isnull', True)), models.Q(('part_pay', 'fixed'), ('part_pay_amount__gt', 0)), _connector='OR'), name='study_part_pay_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='qualificationtype',
-            constraint=models.UniqueConstraint(fields=('study', 'platform', 'purpose'), name='qualificationtype_once'),
-        ),
         migrations.AddIndex(
             model_name='posting',
             index=models.Index(fields=['study', 'state'], name='posting_of_study'),
         ),
         migrations.AddConstraint(
-            model_name='posting',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_id', ''), _negated=True), fields=('platform', 'external_id'), name='posting_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='posting',
-            constraint=models.UniqueConstraint(condition=models.Q(('hit__isnull', False)), fields=('hit', 'platform', 'part'), name='posting_part_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='posting',
-            constraint=models.CheckConstraint(condition=models.Q(('state', 'planned'), models.Q(('external_id', ''), _negated=True), _connector='OR'), name='posting_has_a_name_once_posted'),
-        ),
-        migrations.AddIndex(
-            model_name='platformjob',
-            index=models.Index(condition=models.Q(('state__in', ['waiting', 'running'])), fields=['asked_at'], name='platformjob_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='platformjob',
-            constraint=models.UniqueConstraint(fields=('study', 'kind'), name='platformjob_once'),
-        ),
-        migrations.AddIndex(
-            model_name='platformcall',
-            index=models.Index(condition=models.Q(('state', 'done'), _negated=True), fields=['study', 'id'], name='platformcall_open'),
-        ),
-        migrations.AddIndex(
-            model_name='offer',
-            index=models.Index(fields=['study', 'id'], name='offer_export'),
-        ),
-        migrations.AddConstraint(
-            model_name='offer',
-            constraint=models.UniqueConstraint(fields=('assignment', 'step', 'number', 'side'), name='offer_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='offer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('source', 'none'), ('text', '')), models.Q(models.Q(('source', 'none'), _negated=True), models.Q(('text', ''), _negated=True)), _connector='OR'), name='offer_text_or_none'),
-        ),
-        migrations.AddConstraint(
-            model_name='offer',
-            constraint=models.CheckConstraint(condition=models.Q(('source__in', ['live', 'second_try', 'pool', 'none'])), name='offer_source_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='offer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('chosen__isnull', True), ('switches__isnull', True)), models.Q(('chosen__isnull', False), ('switches__isnull', False)), _connector='OR'), name='offer_outcome_whole'),
-        ),
-        migrations.AddConstraint(
             model_name='membership',
             constraint=models.UniqueConstraint(fields=('study', 'user'), name='membership_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='media',
-            constraint=models.UniqueConstraint(fields=('study', 'name'), name='media_name_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='media',
-            constraint=models.CheckConstraint(condition=models.Q(('alt', ''), _negated=True), name='media_alt_not_empty'),
         ),
         migrations.AddConstraint(
             model_name='item',
@@ -824,33 +763,9 @@ class Migration(migrations.Migration):
             model_name='item',
             constraint=models.UniqueConstraint(fields=('study', 'position'), name='item_position_once'),
         ),
-        migrations.AddIndex(
-            model_name='hit',
-            index=models.Index(condition=models.Q(('n_live__lt', models.F('wanted'))), fields=['arm', 'n_live', 'position'], name='hit_next_to_give_out'),
-        ),
         migrations.AddConstraint(
             model_name='hit',
             constraint=models.UniqueConstraint(fields=('study', 'position'), name='hit_position_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='hit',
-            constraint=models.CheckConstraint(condition=models.Q(('n_live__lte', models.F('wanted'))), name='hit_never_more_than_wanted'),
-        ),
-        migrations.AddConstraint(
-            model_name='hit',
-            constraint=models.CheckConstraint(condition=models.Q(('n_submitted__lte', models.F('n_live'))), name='hit_submitted_is_live'),
-        ),
-        migrations.AddConstraint(
-            model_name='compensation',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='compensation_pays'),
-        ),
-        migrations.AddConstraint(
-            model_name='compensation',
-            constraint=models.CheckConstraint(condition=models.Q(('paid_at__isnull', True), models.Q(('external_id', ''), _negated=True), _connector='OR'), name='compensation_paid_by_a_hit'),
-        ),
-        migrations.AddIndex(
-            model_name='bulkaction',
-            index=models.Index(fields=['study', '-id'], name='bulkaction_latest'),
         ),
         migrations.AddConstraint(
             model_name='arm',
@@ -861,103 +776,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('study', 'name'), name='arm_name_once'),
         ),
         migrations.AddConstraint(
-            model_name='arm',
-            constraint=models.CheckConstraint(condition=models.Q(('reward__isnull', True), ('reward__gte', 0), _connector='OR'), name='arm_reward_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='arm',
-            constraint=models.CheckConstraint(condition=models.Q(('wanted__isnull', True), ('wanted__gte', 1), _connector='OR'), name='arm_wanted_positive'),
-        ),
-        migrations.AddIndex(
-            model_name='adjudication',
-            index=models.Index(fields=['study', 'item', '-id'], name='adjudication_latest'),
-        ),
-        migrations.AddIndex(
-            model_name='submission',
-            index=models.Index(fields=['study', 'received_at'], name='submission_latest'),
-        ),
-        migrations.AddIndex(
-            model_name='rating',
-            index=models.Index(fields=['study', 'id'], name='rating_export'),
-        ),
-        migrations.AddConstraint(
-            model_name='rating',
-            constraint=models.UniqueConstraint(fields=('submission', 'item', 'question', 'target'), name='rating_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='rating',
-            constraint=models.UniqueConstraint(condition=models.Q(('item__isnull', True)), fields=('submission', 'question', 'target'), name='rating_about_no_item_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='rating',
-            constraint=models.CheckConstraint(condition=models.Q(('value__isnull', False), models.Q(('text', ''), _negated=True), _connector='OR'), name='rating_not_empty'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gte', 0)), name='payment_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('kind__in', ['reward', 'bonus', 'compensation', 'partial'])), name='payment_kind_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'reward')), fields=('submission',), name='payment_reward_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(models.Q(('platform_id', ''), _negated=True), ('kind', 'reward')), fields=('platform', 'platform_id'), name='payment_platform_id_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(('part__isnull', False)), fields=('part',), name='payment_part_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'partial'), ('part__isnull', False)), models.Q(models.Q(('kind', 'partial'), _negated=True), ('part__isnull', True)), _connector='OR'), name='payment_part_is_partial'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.UniqueConstraint(condition=models.Q(('key', ''), _negated=True), fields=('key',), name='payment_key_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='payment',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'reward'), models.Q(('key', ''), _negated=True), _connector='OR'), name='payment_extra_has_a_key'),
-        ),
-        migrations.AddIndex(
-            model_name='output',
-            index=models.Index(fields=['study', 'id'], name='output_export'),
-        ),
-        migrations.AddConstraint(
-            model_name='output',
-            constraint=models.UniqueConstraint(fields=('submission', 'number'), name='output_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='flag',
-            constraint=models.UniqueConstraint(condition=models.Q(('place__isnull', False)), fields=('submission', 'reason', 'place'), name='flag_once_per_place'),
-        ),
-        migrations.AddIndex(
-            model_name='textprint',
-            index=models.Index(fields=['study', 'digest'], name='textprint_same_text'),
-        ),
-        migrations.AddConstraint(
             model_name='participant',
             constraint=models.UniqueConstraint(fields=('study', 'worker'), name='participant_once'),
         ),
         migrations.AddConstraint(
             model_name='participant',
             constraint=models.UniqueConstraint(fields=('study', 'pseudonym'), name='participant_pseudonym_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='itemauthor',
-            constraint=models.UniqueConstraint(fields=('item', 'worker'), name='itemauthor_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='invitation',
-            constraint=models.UniqueConstraint(fields=('study', 'name'), name='invitation_name_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='invitation',
-            constraint=models.UniqueConstraint(fields=('study', 'worker'), name='invitation_worker_once'),
         ),
     ]

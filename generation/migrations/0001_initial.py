@@ -89,6 +89,10 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='chunks', to='generation.generationrun')),
                 ('model', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='generation.languagemodel')),
             ],
+            options={
+                'indexes': [models.Index(fields=['run', 'state', 'leased_until'], name='chunk_to_take')],
+                'constraints': [models.UniqueConstraint(fields=('run', 'number'), name='chunk_once')],
+            },
         ),
         migrations.CreateModel(
             name='RunContext',
@@ -101,6 +105,9 @@ class Migration(migrations.Migration):
                 ('keep', models.PositiveIntegerField(default=0, help_text='Characters of priming text that no cut may touch.')),
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='contexts', to='generation.generationrun')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'number'), name='run_context_once'), models.UniqueConstraint(fields=('run', 'external_id'), name='run_context_id_once')],
+            },
         ),
         migrations.CreateModel(
             name='Sample',
@@ -123,6 +130,9 @@ class Migration(migrations.Migration):
                 ('model', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='generation.languagemodel')),
                 ('run', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='samples', to='generation.generationrun')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'context', 'model', 'decoder', 'number'), name='sample_once'), models.CheckConstraint(condition=models.Q(('log_p__isnull', True), ('log_p__lte', 0.001), _connector='OR'), name='sample_log_p'), models.CheckConstraint(condition=models.Q(('log_q__isnull', True), ('log_q__lte', 0.001), _connector='OR'), name='sample_log_q')],
+            },
         ),
         migrations.CreateModel(
             name='Suggester',
@@ -152,6 +162,9 @@ class Migration(migrations.Migration):
                 ('sample', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='generation.sample')),
                 ('suggester', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pool', to='generation.suggester')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('suggester', 'round', 'text'), name='pool_text_once')],
+            },
         ),
         migrations.CreateModel(
             name='SuggesterUse',
@@ -163,6 +176,9 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('suggester', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='uses', to='generation.suggester')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('suggester', 'user'), name='suggester_use_once')],
+            },
         ),
         migrations.CreateModel(
             name='Suggestion',
@@ -194,61 +210,9 @@ class Migration(migrations.Migration):
                 ('pool_text', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='generation.pooltext')),
                 ('suggester', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='suggestions', to='generation.suggester')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='chunk',
-            index=models.Index(fields=['run', 'state', 'leased_until'], name='chunk_to_take'),
-        ),
-        migrations.AddConstraint(
-            model_name='chunk',
-            constraint=models.UniqueConstraint(fields=('run', 'number'), name='chunk_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='runcontext',
-            constraint=models.UniqueConstraint(fields=('run', 'number'), name='run_context_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='runcontext',
-            constraint=models.UniqueConstraint(fields=('run', 'external_id'), name='run_context_id_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='sample',
-            constraint=models.UniqueConstraint(fields=('run', 'context', 'model', 'decoder', 'number'), name='sample_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='sample',
-            constraint=models.CheckConstraint(condition=models.Q(('log_p__isnull', True), ('log_p__lte', 0.001), _connector='OR'), name='sample_log_p'),
-        ),
-        migrations.AddConstraint(
-            model_name='sample',
-            constraint=models.CheckConstraint(condition=models.Q(('log_q__isnull', True), ('log_q__lte', 0.001), _connector='OR'), name='sample_log_q'),
-        ),
-        migrations.AddConstraint(
-            model_name='pooltext',
-            constraint=models.UniqueConstraint(fields=('suggester', 'round', 'text'), name='pool_text_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='suggesteruse',
-            constraint=models.UniqueConstraint(fields=('suggester', 'user'), name='suggester_use_once'),
-        ),
-        migrations.AddIndex(
-            model_name='suggestion',
-            index=models.Index(condition=models.Q(('state', 'waiting')), fields=['asked_at'], name='suggestion_to_take'),
-        ),
-        migrations.AddConstraint(
-            model_name='suggestion',
-            constraint=models.UniqueConstraint(fields=('suggester', 'key'), name='suggestion_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='suggestion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), ('answered_at__gte', models.F('asked_at')), _connector='OR'), name='suggestion_answered'),
-        ),
-        migrations.AddConstraint(
-            model_name='suggestion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), models.Q(('text', ''), _negated=True), _connector='OR'), name='suggestion_has_text'),
-        ),
-        migrations.AddConstraint(
-            model_name='suggestion',
-            constraint=models.UniqueConstraint(fields=('story', 'pool_text'), name='suggestion_pool_text_once'),
+            options={
+                'indexes': [models.Index(condition=models.Q(('state', 'waiting')), fields=['asked_at'], name='suggestion_to_take')],
+                'constraints': [models.UniqueConstraint(fields=('suggester', 'key'), name='suggestion_once'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), ('answered_at__gte', models.F('asked_at')), _connector='OR'), name='suggestion_answered'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), models.Q(('text', ''), _negated=True), _connector='OR'), name='suggestion_has_text'), models.UniqueConstraint(fields=('story', 'pool_text'), name='suggestion_pool_text_once')],
+            },
         ),
     ]

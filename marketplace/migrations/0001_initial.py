@@ -47,6 +47,10 @@ class Migration(migrations.Migration):
                 ('hit_review_policy', models.JSONField(blank=True, null=True)),
                 ('review_due_at', models.DateTimeField(blank=True, help_text='Since when its HIT-level policy has to run.', null=True)),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='market_hit_due')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['Assignable', 'Unassignable', 'Reviewable', 'Reviewing', 'Disposed'])), name='hit_state_known'), models.CheckConstraint(condition=models.Q(('max_assignments', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('n_pending'), '+', models.F('n_available')), '+', models.F('n_submitted')), '+', models.F('n_completed')))), name='hit_counters_add_up'), models.CheckConstraint(condition=models.Q(('held_open__gte', 0)), name='hit_held_not_negative')],
+            },
         ),
         migrations.CreateModel(
             name='HITLayout',
@@ -82,6 +86,9 @@ class Migration(migrations.Migration):
                 ('kind', models.CharField(choices=[('requester', 'Requester'), ('held', 'Held'), ('worker', 'Worker'), ('fees', 'Fees'), ('outside', 'Outside')], max_length=10)),
                 ('balance', models.DecimalField(decimal_places=2, default=0, max_digits=14)),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('kind', 'outside'), ('balance__gte', 0), _connector='OR'), name='ledger_balance_not_negative')],
+            },
         ),
         migrations.CreateModel(
             name='LedgerTransaction',
@@ -123,6 +130,10 @@ class Migration(migrations.Migration):
                 ('requester_feedback', models.TextField(blank=True)),
                 ('hit', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='assignments', to='marketplace.hit')),
             ],
+            options={
+                'indexes': [models.Index(fields=['hit', 'submitted_at', 'id'], name='market_assignment_listed'), models.Index(condition=models.Q(('state', 'Accepted')), fields=['hit', 'deadline'], name='market_assignment_running'), models.Index(condition=models.Q(('state', 'Submitted')), fields=['hit', 'auto_approve_at'], name='market_assignment_undecided')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['Accepted', 'Submitted', 'Approved', 'Rejected', 'Returned', 'Abandoned'])), name='market_assignment_state_known')],
+            },
         ),
         migrations.AddField(
             model_name='hit',
@@ -148,6 +159,8 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'ledger entries',
+                'indexes': [models.Index(fields=['account', 'id'], name='market_ledger_of_account')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount', 0), _negated=True), name='ledger_entry_not_zero')],
             },
         ),
         migrations.CreateModel(
@@ -202,6 +215,9 @@ class Migration(migrations.Migration):
                 ('open_before', models.DecimalField(decimal_places=2, max_digits=12)),
                 ('payroll', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='rows', to='marketplace.payroll')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='payroll_row_positive')],
+            },
         ),
         migrations.CreateModel(
             name='PayrollEntry',
@@ -248,6 +264,9 @@ class Migration(migrations.Migration):
                 ('deleted_at', models.DateTimeField(blank=True, null=True)),
                 ('requester', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='qualification_types', to='marketplace.requester')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True)), fields=('requester', 'name'), name='qualification_type_name_once')],
+            },
         ),
         migrations.CreateModel(
             name='NotificationDelivery',
@@ -266,6 +285,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'notification deliveries',
+                'indexes': [models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up', False)), fields=['id'], name='market_delivery_due')],
             },
         ),
         migrations.AddField(
@@ -322,6 +342,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('requester', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='marketplace.requester')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('requester', 'operation', 'token'), name='request_token_once')],
+            },
         ),
         migrations.CreateModel(
             name='ReviewEntry',
@@ -339,6 +362,10 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField()),
                 ('hit', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='review_entries', to='marketplace.hit')),
             ],
+            options={
+                'indexes': [models.Index(fields=['hit', 'id'], name='market_review_listed')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('status__in', ['', 'Succeeded', 'Failed']), models.Q(('error_code', ''), ('status', 'Failed'), _connector='OR')), name='market_review_status_known')],
+            },
         ),
         migrations.CreateModel(
             name='UploadedFile',
@@ -352,6 +379,9 @@ class Migration(migrations.Migration):
                 ('uploaded_at', models.DateTimeField()),
                 ('assignment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='files', to='marketplace.assignment')),
             ],
+            options={
+                'indexes': [models.Index(fields=['assignment', 'id'], name='market_file_of_assignment'), models.Index(condition=models.Q(('submitted', False)), fields=['id'], name='market_file_not_submitted')],
+            },
         ),
         migrations.CreateModel(
             name='Worker',
@@ -383,6 +413,9 @@ class Migration(migrations.Migration):
                 ('type', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='requests', to='marketplace.qualificationtype')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='qualification_requests', to='marketplace.worker')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('state__in', ['Started', 'Pending'])), fields=('type', 'worker'), name='qualification_request_one_open')],
+            },
         ),
         migrations.CreateModel(
             name='Qualification',
@@ -395,6 +428,9 @@ class Migration(migrations.Migration):
                 ('type', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='qualifications', to='marketplace.qualificationtype')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='qualifications', to='marketplace.worker')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('type', 'worker'), name='qualification_once')],
+            },
         ),
         migrations.AddField(
             model_name='payrollrow',
@@ -415,6 +451,9 @@ class Migration(migrations.Migration):
                 ('requester', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='messages', to='marketplace.requester')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='marketplace.worker')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('from_worker', False), ('reply_to__isnull', False), _connector='OR'), name='message_from_worker_is_a_reply')],
+            },
         ),
         migrations.CreateModel(
             name='LoginLink',
@@ -459,6 +498,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'bonuses',
+                'constraints': [models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='bonus_positive')],
             },
         ),
         migrations.CreateModel(
@@ -475,6 +515,9 @@ class Migration(migrations.Migration):
                 ('requester', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='marketplace.requester')),
                 ('worker', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='marketplace.worker')),
             ],
+            options={
+                'indexes': [models.Index(fields=['at'], name='market_audit_at'), models.Index(fields=['about'], name='market_audit_about'), models.Index(fields=['access_key'], name='market_audit_key')],
+            },
         ),
         migrations.AddField(
             model_name='assignment',
@@ -490,6 +533,9 @@ class Migration(migrations.Migration):
                 ('requester', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='blocks', to='marketplace.requester')),
                 ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='blocks', to='marketplace.worker')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('requester', 'worker'), name='worker_block_once')],
+            },
         ),
         migrations.CreateModel(
             name='DisputeStatement',
@@ -506,22 +552,6 @@ class Migration(migrations.Migration):
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('decision__in', ['upheld', 'overturned']), ('party', 'operator')), models.Q(('decision', ''), ('party__in', ['worker', 'requester'])), _connector='OR'), name='dispute_decided_by_operator'), models.UniqueConstraint(condition=models.Q(('party', 'operator')), fields=('assignment',), name='dispute_decided_once')],
             },
         ),
-        migrations.AddIndex(
-            model_name='ledgerentry',
-            index=models.Index(fields=['account', 'id'], name='market_ledger_of_account'),
-        ),
-        migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('amount', 0), _negated=True), name='ledger_entry_not_zero'),
-        ),
-        migrations.AddConstraint(
-            model_name='qualificationtype',
-            constraint=models.UniqueConstraint(condition=models.Q(('deleted_at__isnull', True)), fields=('requester', 'name'), name='qualification_type_name_once'),
-        ),
-        migrations.AddIndex(
-            model_name='notificationdelivery',
-            index=models.Index(condition=models.Q(('delivered_at__isnull', True), ('given_up', False)), fields=['id'], name='market_delivery_due'),
-        ),
         migrations.AddConstraint(
             model_name='hittype',
             constraint=models.UniqueConstraint(fields=('requester', 'digest'), name='hit_type_once'),
@@ -532,71 +562,15 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='hit',
-            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='market_hit_due'),
-        ),
-        migrations.AddIndex(
-            model_name='hit',
             index=models.Index(condition=models.Q(('state', 'Assignable')), fields=['hit_type'], name='market_hit_on_offer'),
-        ),
-        migrations.AddConstraint(
-            model_name='hit',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['Assignable', 'Unassignable', 'Reviewable', 'Reviewing', 'Disposed'])), name='hit_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='hit',
-            constraint=models.CheckConstraint(condition=models.Q(('max_assignments', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('n_pending'), '+', models.F('n_available')), '+', models.F('n_submitted')), '+', models.F('n_completed')))), name='hit_counters_add_up'),
-        ),
-        migrations.AddConstraint(
-            model_name='hit',
-            constraint=models.CheckConstraint(condition=models.Q(('held_open__gte', 0)), name='hit_held_not_negative'),
-        ),
-        migrations.AddConstraint(
-            model_name='requesttoken',
-            constraint=models.UniqueConstraint(fields=('requester', 'operation', 'token'), name='request_token_once'),
-        ),
-        migrations.AddIndex(
-            model_name='reviewentry',
-            index=models.Index(fields=['hit', 'id'], name='market_review_listed'),
-        ),
-        migrations.AddConstraint(
-            model_name='reviewentry',
-            constraint=models.CheckConstraint(condition=models.Q(('status__in', ['', 'Succeeded', 'Failed']), models.Q(('error_code', ''), ('status', 'Failed'), _connector='OR')), name='market_review_status_known'),
-        ),
-        migrations.AddIndex(
-            model_name='uploadedfile',
-            index=models.Index(fields=['assignment', 'id'], name='market_file_of_assignment'),
-        ),
-        migrations.AddIndex(
-            model_name='uploadedfile',
-            index=models.Index(condition=models.Q(('submitted', False)), fields=['id'], name='market_file_not_submitted'),
-        ),
-        migrations.AddConstraint(
-            model_name='qualificationrequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['Started', 'Pending'])), fields=('type', 'worker'), name='qualification_request_one_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='qualification',
-            constraint=models.UniqueConstraint(fields=('type', 'worker'), name='qualification_once'),
         ),
         migrations.AddConstraint(
             model_name='payrollrow',
             constraint=models.UniqueConstraint(fields=('payroll', 'worker'), name='payroll_row_once'),
         ),
         migrations.AddConstraint(
-            model_name='payrollrow',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='payroll_row_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(('from_worker', False), ('reply_to__isnull', False), _connector='OR'), name='message_from_worker_is_a_reply'),
-        ),
-        migrations.AddConstraint(
             model_name='ledgeraccount',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind__in', ['requester', 'held', 'fees']), ('requester__isnull', False), ('worker__isnull', True)), models.Q(('kind', 'worker'), ('requester__isnull', True), ('worker__isnull', False)), models.Q(('kind', 'outside'), ('requester__isnull', True), ('worker__isnull', True)), _connector='OR'), name='ledger_account_owner'),
-        ),
-        migrations.AddConstraint(
-            model_name='ledgeraccount',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'outside'), ('balance__gte', 0), _connector='OR'), name='ledger_balance_not_negative'),
         ),
         migrations.AddConstraint(
             model_name='ledgeraccount',
@@ -610,48 +584,12 @@ class Migration(migrations.Migration):
             model_name='ledgeraccount',
             constraint=models.UniqueConstraint(condition=models.Q(('requester__isnull', True), ('worker__isnull', True)), fields=('kind',), name='ledger_common_account_once'),
         ),
-        migrations.AddConstraint(
-            model_name='bonus',
-            constraint=models.CheckConstraint(condition=models.Q(('amount__gt', 0)), name='bonus_positive'),
-        ),
-        migrations.AddIndex(
-            model_name='auditrow',
-            index=models.Index(fields=['at'], name='market_audit_at'),
-        ),
-        migrations.AddIndex(
-            model_name='auditrow',
-            index=models.Index(fields=['about'], name='market_audit_about'),
-        ),
-        migrations.AddIndex(
-            model_name='auditrow',
-            index=models.Index(fields=['access_key'], name='market_audit_key'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(fields=['hit', 'submitted_at', 'id'], name='market_assignment_listed'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state', 'Accepted')), fields=['hit', 'deadline'], name='market_assignment_running'),
-        ),
-        migrations.AddIndex(
-            model_name='assignment',
-            index=models.Index(condition=models.Q(('state', 'Submitted')), fields=['hit', 'auto_approve_at'], name='market_assignment_undecided'),
-        ),
         migrations.AddIndex(
             model_name='assignment',
             index=models.Index(fields=['worker', 'state'], name='market_assignment_record'),
         ),
         migrations.AddConstraint(
             model_name='assignment',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['Accepted', 'Submitted', 'Approved', 'Rejected', 'Returned', 'Abandoned'])), name='market_assignment_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='assignment',
             constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('Accepted', 'Submitted', 'Approved', 'Rejected'))), fields=('hit', 'worker'), name='market_assignment_live_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='workerblock',
-            constraint=models.UniqueConstraint(fields=('requester', 'worker'), name='worker_block_once'),
         ),
     ]
