@@ -35,7 +35,7 @@ from annotation.models import Arm, Item, Rating, Study
 from annotation.recruiting.confirmation_marks import Marks
 from annotation.review.progress import progress
 from annotation.studies import items_overview
-from annotation.studies.studies_list import studies_of
+from annotation.studies.studies_list import listed_studies
 from annotation.study_forms import StudyForm
 from annotation.work.member_work import works_blind
 
@@ -163,14 +163,14 @@ class Studies(MembersView):
     """The studies that the user sees, those with the latest activity first."""
 
     def get(self, request: Request) -> Response:
-        page = self.paginate_queryset(studies_of(self.user))
+        page = self.paginate_queryset(listed_studies(self.user))
         return self.get_paginated_response(StudySerializer(page, many=True).data)
 
 
 class OneStudy(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study()
-        return Response(StudyInFull(studies_of(self.user).get(pk=study.pk)).data)
+        return Response(StudyInFull(listed_studies(self.user).get(pk=study.pk)).data)
 
 
 class StudyProgress(MembersView):

@@ -3,7 +3,8 @@
 from django.urls import path
 
 from annotation.people.pages.own_record import work_ask_deletion, work_record, work_record_csv, work_record_json
-from annotation.recruiting.pages.platform_frame import arrival, work_done, work_ready
+from annotation.recruiting.pages.arrival import arrival
+from annotation.recruiting.pages.hand_in import work_done, work_ready
 from annotation.work.pages.edits import work_events
 from annotation.work.pages.offers import work_offers, work_suggest
 from annotation.work.pages.preview import study_preview

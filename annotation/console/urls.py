@@ -3,10 +3,10 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.console.pages import account, sessions, study, users
+from annotation.console.pages import account, sessions, studies, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
-from annotation.recruiting.pages import audience, messages, platforms, posted_study, reconcile
+from annotation.recruiting.pages import audience, messages, more_ratings, platforms, posted_study, reconcile
 from annotation.results.pages import exports, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
@@ -25,7 +25,7 @@ STUDY = "console/studies/<slug:slug>/"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console_studies"), name="home"),
-    path("console/", study.studies, name="console_studies"),
+    path("console/", studies.studies, name="console_studies"),
     path("console/login/", sessions.Login.as_view(), name="console_login"),
     path("console/logout/", sessions.Logout.as_view(), name="console_logout"),
     path("console/password/", sessions.Password.as_view(), name="console_password"),
@@ -64,15 +64,15 @@ urlpatterns = [
     path("console/suggesters/<slug:name>/try/<int:pk>/", suggesters.tried, name="console_tried_suggester"),
     path("console/suggesters/<slug:name>/pool/", suggesters.fill_pool, name="console_fill_pool"),
     path("console/wording/<str:task_type>/", setup.wording, name="console_wording"),
-    path(STUDY, study.overview, name="console_study"),
-    path(STUDY + "progress/", study.progress_fragment, name="console_progress"),
-    path(STUDY + "activity/", study.activity, name="console_activity"),
-    path(STUDY + "links/", study.personal_links, name="console_links"),
-    path(STUDY + "pause/", study.pause, name="console_pause"),
-    path(STUDY + "reopen-repeats/", study.reopen_repeats, name="console_reopen_repeats"),
-    path(STUDY + "resume/", study.resume, name="console_resume"),
-    path(STUDY + "close/", study.close, name="console_close"),
-    path(STUDY + "delete/", study.delete, name="console_delete"),
+    path(STUDY, studies.overview, name="console_study"),
+    path(STUDY + "progress/", studies.progress_fragment, name="console_progress"),
+    path(STUDY + "activity/", studies.activity, name="console_activity"),
+    path(STUDY + "links/", studies.personal_links, name="console_links"),
+    path(STUDY + "pause/", studies.pause, name="console_pause"),
+    path(STUDY + "reopen-repeats/", studies.reopen_repeats, name="console_reopen_repeats"),
+    path(STUDY + "resume/", studies.resume, name="console_resume"),
+    path(STUDY + "close/", studies.close, name="console_close"),
+    path(STUDY + "delete/", studies.delete, name="console_delete"),
     path(STUDY + "coding/", coding.coding, name="console_coding"),
     path(STUDY + "coding/start/", coding.start, name="console_start_coding"),
     path(STUDY + "coding/<int:pk>/", coding.adjudicate, name="console_adjudicate"),
@@ -127,7 +127,7 @@ urlpatterns = [
     path(STUDY + "platforms/delete/", posted_study.delete, name="console_platform_delete"),
     path(STUDY + "platforms/pause/", posted_study.pause, name="console_platform_pause"),
     path(STUDY + "platforms/resume/", posted_study.resume, name="console_platform_resume"),
-    path(STUDY + "platforms/more-ratings/", posted_study.more_ratings, name="console_more_ratings"),
+    path(STUDY + "platforms/more-ratings/", more_ratings.more_ratings, name="console_more_ratings"),
     path(STUDY + "platforms/reconcile/", reconcile.reconcile, name="console_reconcile"),
     path(STUDY + "platforms/reconcile/fetch/", reconcile.fetch, name="console_fetch_answer"),
     path(STUDY + "platforms/reconcile/compensate/", reconcile.pay_outside, name="console_compensate"),

@@ -16,7 +16,14 @@ from annotation.platforms import changes_class, connect
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.costs import in_words
-from annotation.recruiting import changing_offers, deciding_on_platform, differences, lost_places, offered_work
+from annotation.recruiting import (
+    adding_ratings,
+    changing_offers,
+    deciding_on_platform,
+    differences,
+    lost_places,
+    offered_work,
+)
 from annotation.recruiting.compensating import compensate
 from annotation.recruiting.fetching_work import fetch_answer
 from annotation.recruiting.publishing import settings_of
@@ -84,7 +91,7 @@ class LifecycleActions:
 
     def add_ratings(self, *, slug: str, ratings: int, dry_run: bool, yes: bool) -> None:
         study, platform = self._posted(slug)
-        cost = changing_offers.cost_of_more(study, platform, ratings)
+        cost = adding_ratings.cost_of_more(study, platform, ratings)
         if ratings > study.ratings_per_item:
             self.say([item_places.in_words(study, ratings - study.ratings_per_item)])
         self.say([f"{counted(cost.assignments, 'further assignment')}: {in_words(cost)}"])
@@ -92,7 +99,7 @@ class LifecycleActions:
             return
         require_room(study=study, platform=platform, amount=cost.total)
         ask_before_spending(cost.total, yes=yes)
-        study = changing_offers.add_ratings(study=study, ratings=ratings, actor=self.actor)
+        study = adding_ratings.add_ratings(study=study, ratings=ratings, actor=self.actor)
         done = lost_places.replace_lost(study=study, platform=platform, actor=self.actor)
         added, posted = counted(done.added, "place"), counted(done.planned, f"further {platform.unit}")
         self.say([f"{added} added, {posted} posted."])

@@ -42,8 +42,8 @@ from annotation.people.redacting_traces import NOBODY, REMOVED, Traces, clean_ro
 from annotation.platforms import platform_class
 from annotation.recruiting.pay_states import in_state
 from annotation.work.cancelling_offers import requests_of
-from annotation.work.decisions import release_places
 from annotation.work.ending import return_assignment
+from annotation.work.excluding import release_places
 from generation.suggestions.asking import delete_suggestions
 
 State = Assignment.State

@@ -14,26 +14,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from annotation.audit import record
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, PlatformJob, Posting, Study
-from annotation.platforms import changes_class, changes_of, connect, platform_class
+from annotation.platforms import changes_of, connect, platform_class
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import Call, Json, PlatformTrouble
-from annotation.platforms.costs import Cost, Offered
-from annotation.platforms.link import PLATFORM as LINK
 from annotation.recruiting.job_requests import request_job
 from annotation.recruiting.offered_work import USED, posted_on
 from annotation.recruiting.platform_calls import make_all
-from annotation.recruiting.publishing import offered_hits, settings_of
 from annotation.recruiting.spending_guard import posting_costs, set_aside
-from annotation.studies.item_places import places_for
-from annotation.studies.storing import change_study, pause_study, resume_study
-from common.problems import Problem, invalid, refuse_if_any
-from common.words import counted
+from annotation.studies.storing import pause_study, resume_study
+from common.problems import Problem, refuse_if_any
 
 Kind, State = PlatformJob.Kind, Posting.State
 Step = Callable[[int, int], None]
@@ -248,37 +242,6 @@ def _change_each(postings: QuerySet[Posting], act: Callable[[Posting], object], 
 
 
 # --- more ratings ---
-
-
-def cost_of_more(study: Study, platform: Platform, ratings: int) -> Cost:
-    """What it costs to raise the ratings per item to ``ratings``: only the new submissions, offered as new postings."""
-    n_more = max(0, ratings - study.ratings_per_item)
-    places = places_for(study, n_more)
-    new_hits = [Offered(offered.hits, offered.reward, places) for offered in offered_hits(study)] if n_more else []
-    return platform.cost(new_hits, settings_of(study, platform))
-
-
-@transaction.atomic
-def add_ratings(*, study: Study, ratings: int, actor: str) -> Study:
-    """Raise the ratings per item; the next sync or ``lost_places`` offers the places. Raises Invalid, also if nobody
-    could take them, because everything has ended.
-
-    Where more places open a posting again that has ended, it counts as offered from now on.
-    """
-    if ratings <= study.ratings_per_item:
-        what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
-        raise invalid("ratings_per_item", what, f"Enter a number above {study.ratings_per_item}.")
-    posted = Posting.objects.filter(study=study).exclude(platform=LINK)
-    ended = posted.filter(state=State.EXPIRED)
-    last_ended = ended.order_by("pk").first()
-    reopens = last_ended is not None and changes_class(last_ended.platform).reopens
-    if last_ended is not None and not reopens and not posted.exclude(state__in=[State.EXPIRED, State.DELETED]).exists():
-        what = "The offer on the platform has ended, so nobody could take the new places."
-        raise invalid("postings", what, "Offer it longer first, then add ratings.")
-    changed = change_study(study=study, values={"ratings_per_item": str(ratings)}, actor=actor)
-    if reopens:
-        ended.update(state=State.OPEN, expires_at=None)
-    return changed
 
 
 def note_expired(study: Study) -> int:

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study
 from annotation.platforms.listings import shares_listing
 from annotation.recruiting.offered_work import USED
 from annotation.work.allocation import free_slot
-from annotation.work.decisions import include_forgiven
+from annotation.work.excluding import include_forgiven
 from annotation.work.left_out import excluded_submissions
 from annotation.work.repeated_work import rated_before
 

@@ -12,7 +12,7 @@ from annotation.instrument import Instrument
 from annotation.models import Adjudication, Item, Study
 from annotation.task_types.questions import ChoicesQuestion, clean_text
 from annotation.task_types.registry import get_type
-from annotation.work.member_work import coded_items
+from annotation.work.coded_items import coded_items
 from common.problems import Problem, invalid, refuse_if_any
 
 MAX_NOTE = 500

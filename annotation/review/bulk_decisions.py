@@ -29,7 +29,7 @@ from annotation.recruiting.matching import reported_of
 from annotation.recruiting.spending_guard import require_room_for_bonuses
 from annotation.review import pay_decisions
 from annotation.task_types.questions import clean_text
-from annotation.work.decisions import exclude_worker, review_submission
+from annotation.work.excluding import exclude_worker, review_submission
 from common.problems import Invalid, Problem, Refused, invalid, refuse_if_any
 from common.words import counted, money
 

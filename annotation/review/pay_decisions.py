@@ -19,7 +19,7 @@ from annotation.recruiting.pay_states import paying
 from annotation.recruiting.recorded_payments import record_extra
 from annotation.review.review_queue import outside_of
 from annotation.task_types.questions import clean_text
-from annotation.work.decisions import exclude_rejected, include_forgiven
+from annotation.work.excluding import exclude_rejected, include_forgiven
 from common.problems import Invalid, invalid
 
 Decision = PayDecision.Decision

@@ -17,7 +17,7 @@ def _per_study(rows: QuerySet[Any], value: Any) -> Subquery:
     return Subquery(rows.filter(study=OuterRef("pk")).order_by().values("study").annotate(found=value).values("found"))
 
 
-def studies_of(user: User) -> QuerySet[Study]:
+def listed_studies(user: User) -> QuerySet[Study]:
     """The studies that a user may see, those with the latest activity first.
 
     Each has ``n_items``, ``n_wanted`` and ``n_submitted`` (hits × workers), ``n_simulated`` (submissions) and

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from annotation.models import Study, Submission
 from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from common.problems import Refused
 from tests.factories import make_study, make_submission
 

@@ -41,7 +41,7 @@ from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
 from annotation.task_types.questions import TextQuestion
 from annotation.work.answers import keep_draft, submit_step
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page
 from annotation.work.requested_offers import pull_offers
 from tests.annotation.offers_helpers import pass_time

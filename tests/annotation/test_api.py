@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation import api
 from annotation.models import Item, Rating, Study, Submission
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.annotation.console_helpers import as_role, make_user
 from tests.factories import make_participant, make_study, make_submission
 

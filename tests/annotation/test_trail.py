@@ -11,7 +11,7 @@ from accounts.log import record
 from accounts.models import LogEntry
 from annotation.models import AuditEntry, Flag, Item, Review, Study
 from annotation.studies.storing import delete_draft
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.factories import make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.shell.forms import ModelForm
+from annotation.models_and_runs.pages.forms import ModelForm
 from annotation.shell.page import SignedIn, signed_in, superuser
 from common.numbers import whole_number
 from common.problems import Invalid

@@ -13,7 +13,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import run_for, runs_of
-from annotation.shell.forms import RunForm
+from annotation.models_and_runs.pages.forms import RunForm
 from annotation.shell.page import SignedIn, page_of, signed_in
 from common.problems import Invalid, Problem, invalid
 from generation.models import GenerationRun, LanguageModel

@@ -8,15 +8,15 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.models import DeletionRequest, Flag, Membership, Participant, Study
+from annotation.people.pages.forms import ExcludeWorkerForm
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
 from annotation.recruiting.messages import readers
-from annotation.review import submission_lists as queries
+from annotation.review import submission_lists
 from annotation.review.payments_due import payment_rows, payments
 from annotation.review.review_queue import in_reasons
-from annotation.shell.forms import ExcludeWorkerForm
 from annotation.shell.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
-from annotation.work.decisions import exclude_worker, include_worker
-from annotation.work.member_work import has_left
+from annotation.work.coded_items import has_left
+from annotation.work.excluding import exclude_worker, include_worker
 from common.problems import Refused
 from common.words import counted
 
@@ -26,9 +26,9 @@ from common.words import counted
 def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
     participant = _participant(study, pseudonym)
     number = request.GET.get("page", "1")
-    page, rows = queries.submission_page(
+    page, rows = submission_lists.submission_page(
         study,
-        queries.Filter(pseudonym=pseudonym),
+        submission_lists.Filter(pseudonym=pseudonym),
         number=int(number) if number.isdecimal() and len(number) < 10 else 1,
     )
     owed = payment_rows(study, list(payments(study).filter(pk=participant.pk)))

@@ -67,7 +67,7 @@ def platforms(request: SignedIn, study: Study) -> HttpResponseBase:
 
     posted = offered_work.posted_on(study)
     if posted:
-        return study_page(request, study, "recruiting/work.html", work_context(study, posted), section=SECTION)
+        return study_page(request, study, "recruiting/offered.html", work_context(study, posted), section=SECTION)
     choices = [platform for name, platform in all_platforms().items() if name != link.PLATFORM]
     context = {
         "choices": choices,

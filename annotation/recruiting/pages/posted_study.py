@@ -11,20 +11,18 @@ from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_POST, require_safe
 
 from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import all_platforms, changes_class, connect
-from annotation.platforms.base import ByReward, Platform
 from annotation.platforms.calls import PlatformTrouble
 from annotation.recruiting import changing_offers, job_requests, offered_work
 from annotation.recruiting.job_actions import replaces_lost
 from annotation.recruiting.spending import spending_of
-from annotation.recruiting.spending_guard import require_room, set_budget
+from annotation.recruiting.spending_guard import set_budget
 from annotation.shell.page import SignedIn, member, page_of, role_in, say_refused, study_page
-from annotation.studies import item_places
 from annotation.studies.storing import close_study
-from common.problems import Problem, Refused, invalid
+from common.problems import Refused, invalid
 from common.words import counted, money
 
 SECTION = "platforms"
@@ -68,7 +66,7 @@ def progress(request: SignedIn, study: Study) -> HttpResponseBase:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
     role = role_in(study, request.user)
     context = work_context(study, name) | {"study": study, "can_edit": role != "viewer", "is_owner": role == "owner"}
-    response = render(request, "recruiting/_work.html", context)
+    response = render(request, "recruiting/_offered.html", context)
     if not context["busy"]:
         response["HX-Refresh"] = "true"
     return response
@@ -190,38 +188,3 @@ def change_budget(request: SignedIn, study: Study, name: str) -> str:
         raise invalid("budget", "This is not an amount.", "Enter US dollars, such as 25.00.") from None
     set_budget(study=study, amount=amount, actor=request.user.get_username())
     return f"The budget is {money(amount)} now."
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-@member(read="editor", write="owner")
-def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
-    """Shows what more ratings per item cost. A POST adds them, if nothing has changed since."""
-    name = offered_work.posted_on(study)
-    context: dict[str, Any] = {"platform": all_platforms().get(name), "ratings": study.ratings_per_item + 1}
-    form = request.POST if request.method == "POST" else request.GET
-    try:
-        if not name:
-            raise invalid("platform", "This study is on no platform.", "Publish it first.")
-        platform: Platform = connect(name)
-        text = form.get("ratings", str(study.ratings_per_item + 1))
-        ratings = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
-        if ratings <= study.ratings_per_item:
-            what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
-            raise invalid("ratings", what, f"Enter a number above {study.ratings_per_item}.")
-        cost = changing_offers.cost_of_more(study, platform, ratings)
-        meaning = item_places.in_words(study, ratings - study.ratings_per_item)
-        context |= {"ratings": ratings, "cost": cost, "meaning": meaning, "shared": isinstance(platform, ByReward)}
-        if request.method == "POST":
-            if request.POST.get("total") != str(cost.total):
-                raise invalid("total", f"It costs {money(cost.total)} now.", "Check the figures, then confirm again.")
-            require_room(study=study, platform=platform, amount=cost.total)
-            changing_offers.add_ratings(study=study, ratings=ratings, actor=request.user.get_username())
-            _request(request, study, name, Kind.ADD)
-            messages.success(request, f"Each item gets {counted(ratings, 'rating')}. The places are being offered.")
-            return redirect("console_platforms", study.slug)
-    except Refused as refused:
-        context["problems"] = refused.problems
-    except PlatformTrouble as trouble:
-        context["problems"] = [Problem("platform", trouble.what, trouble.fix)]
-    status = 422 if "problems" in context and request.method == "POST" else 200
-    return study_page(request, study, "recruiting/more_ratings.html", context, section=SECTION, status=status)

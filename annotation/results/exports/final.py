@@ -9,7 +9,7 @@ from annotation.record_writers import Record, Sheet, utc
 from annotation.results.exports.request import ExportError, Request
 from annotation.review.adjudicating import adjudicated_question
 from annotation.task_types.questions import ChoicesQuestion
-from annotation.work.member_work import CodedItem, coded_items
+from annotation.work.coded_items import CodedItem, coded_items
 
 BATCH = 500
 COLUMNS = (

@@ -17,14 +17,8 @@ from annotation.shell.page import SignedIn, member, role_in, say_refused, study_
 from annotation.task_types.questions import ChoicesQuestion
 from annotation.task_types.registry import get_type
 from annotation.tokens import participant_token
-from annotation.work.member_work import (
-    CodedItem,
-    coded_items,
-    coders_of,
-    reasons_not_to_start,
-    start_member_work,
-    works_blind,
-)
+from annotation.work.coded_items import CodedItem, coded_items, coders_of
+from annotation.work.member_work import reasons_not_to_start, start_member_work, works_blind
 from common.problems import Refused
 
 #: What the page calls the states of an item, in the order of its filter.

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.http import QueryDict
 
-from annotation.models import BulkAction, Study
+from annotation.models import BulkAction, Review, Study
 from annotation.recruiting.pay_states import PAY_STATES
 from annotation.review.bulk_decisions import MOST_BONUS, NEEDS_NOTE
 from annotation.review.submission_lists import SHOWS, Filter
@@ -84,3 +84,13 @@ class TermsForm(forms.Form):
             del self.fields["exclude"]
         if bulk.action not in ("exclude", "exclude_workers") or not places:
             del self.fields["release"]
+
+
+class ReviewForm(forms.Form):
+    """A person's decision on a submission."""
+
+    decision = forms.ChoiceField(choices=Review.Decision.choices, widget=forms.RadioSelect)
+    note = forms.CharField(
+        label="Note", max_length=500, required=False, help_text="Why. Saved with the decision and in the activity."
+    )
+    release = forms.BooleanField(required=False)

@@ -16,7 +16,7 @@ from annotation.access import studies_of
 from annotation.audit import record
 from annotation.models import Membership, Study
 from annotation.recruiting.pay_states import PAY_STATES
-from annotation.review import payments_due as queries
+from annotation.review import payments_due
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payment_file import payments_csv
 from annotation.review.receipts import write_receipts
@@ -24,7 +24,7 @@ from annotation.shell.page import SignedIn, member, query_without_page, role_in,
 from common.problems import Refused
 from common.words import counted, money
 
-FILTERS = {"": "All", **{state: PAY_STATES[state] for state in queries.STATES}}
+FILTERS = {"": "All", **{state: PAY_STATES[state] for state in payments_due.STATES}}
 
 
 @require_safe
@@ -32,7 +32,7 @@ FILTERS = {"": "All", **{state: PAY_STATES[state] for state in queries.STATES}}
 def payments(request: SignedIn, study: Study) -> HttpResponse:
     state, code = _narrowed(request)
     number = request.GET.get("page", "1")
-    page, rows = queries.payment_page(
+    page, rows = payments_due.payment_page(
         study, state=state, code=code, number=int(number) if number.isdecimal() and len(number) < 10 else 1
     )
     payable = studies_of(request.user)  # the studies whose payments this user can see
@@ -41,12 +41,12 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
     context = {
         "page": page,
         "rows": rows,
-        "totals": queries.totals(study),
+        "totals": payments_due.totals(study),
         "pays": study.hits.filter(reward__gt=0).exists(),
         "choices": FILTERS,
         "chosen": state,
         "code": code,
-        "elsewhere": [] if rows or not code else queries.studies_with_code(payable, code),
+        "elsewhere": [] if rows or not code else payments_due.studies_with_code(payable, code),
         "arms": study.arms.count() > 1,
         "filters": query_without_page(request),
     }
@@ -56,7 +56,7 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
 def _narrowed(request: SignedIn) -> tuple[str, str]:
     state = request.GET.get("show", "")
     code = request.GET.get("code", "").replace("\x00", "").strip()[:40]
-    return (state if state in queries.STATES else ""), code
+    return (state if state in payments_due.STATES else ""), code
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,8 +87,9 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
         what = f"{counted(paid.hits, 'hit')} of {whom} marked as paid: {money(paid.total)}."
         messages.success(request, what)
         return redirect("console_payments", study.slug)
-    owed = queries.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
-    row = queries.payment_rows(study, list(queries.payments(study).filter(pseudonym=pseudonym))) if pseudonym else []
+    owed = payments_due.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
+    unpaid = payments_due.payments(study).filter(pseudonym=pseudonym)
+    row = payments_due.payment_rows(study, list(unpaid)) if pseudonym else []
     if pseudonym and not row:
         raise Http404("No such worker.")
     context = {"owed": owed, "row": row[0] if row else None, "with_excluded": with_excluded}

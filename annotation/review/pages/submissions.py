@@ -18,15 +18,14 @@ from annotation.platforms import changes_class, connect
 from annotation.platforms.calls import PlatformTrouble
 from annotation.recruiting.offered_work import posted_on
 from annotation.recruiting.pay_states import PAY_STATES
-from annotation.review import submission_lists as queries
+from annotation.review import submission_lists
 from annotation.review.bulk_decisions import ACTIONS, FOR_EDITORS
 from annotation.review.pages.answers import answered_pages, shown_items
-from annotation.review.pages.forms import filter_of, query_of
+from annotation.review.pages.forms import ReviewForm, filter_of, query_of
 from annotation.review.pay_decisions import decide_pay
 from annotation.review.review_queue import compared_with_others, latest_actions, pay_view
-from annotation.shell.forms import ReviewForm
 from annotation.shell.page import SignedIn, member, role_in, say_refused, study_page
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from annotation.work.left_out import excluded_by_rule
 from common.numbers import whole_number
 from common.problems import Refused
@@ -50,7 +49,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
     chosen_filter = filter_of(study, request.GET)
     arms = list(study.arms.values_list("name", flat=True))
     number = whole_number(request.GET.get("page", ""), least=1, most=10**9) or 1
-    page, rows = queries.submission_page(study, chosen_filter, number=number)
+    page, rows = submission_lists.submission_page(study, chosen_filter, number=number)
     owner = role_in(study, request.user) == Membership.Role.OWNER
     hidden = {"file"} if changes_class(posted_on(study)).asks_back else {"file", "ask_back"}
     allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name not in hidden)]
@@ -64,7 +63,7 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
         "arms": arms if len(arms) > 1 else [],
         "filters": query_of(chosen_filter),
         "pay_states": PAY_STATES,
-        "reasons": queries.flag_reasons(study),
+        "reasons": submission_lists.flag_reasons(study),
         "actions": {name: ACTIONS[name] for name in allowed},
         "latest": latest_actions(study.pk),
     }
@@ -87,13 +86,13 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     instrument = Instrument.of(study, shown_submission.participant.arm)
     rules = excluded_by_rule(study).get(shown_submission.pk, [])
     chosen_filter = filter_of(study, request.GET)
-    queue = chosen_filter if chosen_filter.narrows else queries.Filter(show="flagged")
+    queue = chosen_filter if chosen_filter.narrows else submission_lists.Filter(show="flagged")
     context = {
         "submission": shown_submission,
         "items": shown_items(shown_submission, instrument),
         "pages": answered_pages(shown_submission, instrument),
         "outputs": shown_submission.outputs.order_by("number"),
-        "place": queries.place_among(queries.chosen(study, queue), shown_submission),
+        "place": submission_lists.place_among(submission_lists.chosen(study, queue), shown_submission),
         "narrowed": chosen_filter.narrows,
         "which": chosen_filter,
         "filters": query_of(chosen_filter),

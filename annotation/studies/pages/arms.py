@@ -15,9 +15,9 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.instrument import whole_texts
 from annotation.models import Study
-from annotation.shell.forms import type_form, typed_texts
 from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.checking import MOST_ARMS
+from annotation.studies.pages.forms import type_form, typed_texts
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.pages.stepper import stepper
 from annotation.studies.pages.wording import WordingGroup, wording_groups

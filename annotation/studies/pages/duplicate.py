@@ -8,9 +8,9 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
 from annotation.models import Item, Study
-from annotation.shell.forms import DuplicateForm
 from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.duplicating import duplicate_study
+from annotation.studies.pages.forms import DuplicateForm
 from common.problems import Refused
 
 

@@ -9,10 +9,10 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.models import Membership, Study
-from annotation.shell.forms import MemberForm
 from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.studies.members import add_member, remove_member
-from annotation.work.member_work import coders_of
+from annotation.studies.pages.forms import MemberForm
+from annotation.work.coded_items import coders_of
 from common.problems import Refused
 from common.words import counted
 

@@ -12,9 +12,9 @@ from django.db import transaction
 
 from annotation.access import studies_of
 from annotation.models import Study
-from annotation.shell.forms import SettingsForm, type_form, typed_texts
 from annotation.studies import storing as service
 from annotation.studies.checking import default_config
+from annotation.studies.pages.forms import SettingsForm, type_form, typed_texts
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import SpecChanges, StudySpec

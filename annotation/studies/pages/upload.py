@@ -11,11 +11,12 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import run_for, runs_of, studies_of
 from annotation.models import Item, ItemFeed, Study
-from annotation.shell.forms import OutputsForm, RunChoiceForm, UploadForm
+from annotation.shell.forms import UploadForm
 from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.studies import importing_items, item_sources, outputs
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import Images
+from annotation.studies.pages.forms import OutputsForm, RunChoiceForm
 from annotation.studies.pages.stepper import stepper
 from annotation.table_files import TableProblems, read_table
 from annotation.task_types.registry import get_type

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from annotation.shell.forms import TEXT_PREFIX
+from annotation.studies.pages.forms import TEXT_PREFIX
 from annotation.task_types.base import Text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse, HttpResponseBase
 
 from marketplace.money import cents
-from marketplace.sites.operate import money_queries as queries
+from marketplace.sites.operate import money_queries
 from marketplace.sites.operate.forms import LedgerFilter
 from marketplace.sites.operate.page import SignedIn, csv_response, for_operators, page_of, query_without_page, show
 from marketplace.templatetags.operate import whose
@@ -19,11 +19,11 @@ LEDGER_COLUMNS = (
 
 @for_operators
 def balances(request: SignedIn) -> HttpResponse:
-    totals = queries.totals_by_kind()
+    totals = money_queries.totals_by_kind()
     context = {
-        "page": page_of(queries.balances(), request),
+        "page": page_of(money_queries.balances(), request),
         "totals": totals,
-        "sum": queries.sum_of(totals),
+        "sum": money_queries.sum_of(totals),
         "section": "balances",
     }
     return show(request, "balances.html", context)
@@ -38,12 +38,12 @@ def _ledger_filter(request: SignedIn) -> tuple[LedgerFilter, dict[str, Any]]:
 @for_operators
 def ledger(request: SignedIn) -> HttpResponse:
     form, chosen = _ledger_filter(request)
-    entries = queries.entries(**chosen)
+    entries = money_queries.entries(**chosen)
     filtered = any(chosen.values())
     context = {
         "page": page_of(entries, request),
-        "chosen_sum": queries.total_of(entries) if filtered else None,
-        "whole_sum": queries.sum_of(queries.totals_by_kind()),
+        "chosen_sum": money_queries.total_of(entries) if filtered else None,
+        "whole_sum": money_queries.sum_of(money_queries.totals_by_kind()),
         "filter": form,
         "filtered": filtered,
         "filters": query_without_page(request),
@@ -55,7 +55,7 @@ def ledger(request: SignedIn) -> HttpResponse:
 @for_operators
 def ledger_csv(request: SignedIn) -> HttpResponseBase:
     _, chosen = _ledger_filter(request)
-    rows = queries.entries(**chosen).order_by("pk")
+    rows = money_queries.entries(**chosen).order_by("pk")
     lines = (
         (
             *(entry.pk, entry.transaction_id, entry.created_at, entry.account.kind, whose(entry.account), entry.kind),

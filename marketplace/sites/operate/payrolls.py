@@ -15,7 +15,7 @@ from marketplace.models import Payout, Payroll, PayrollRow
 from marketplace.money import ZERO, usd
 from marketplace.services.money import payroll as service
 from marketplace.services.refusals import Refusal
-from marketplace.sites.operate import money_queries as queries
+from marketplace.sites.operate import money_queries
 from marketplace.sites.operate.forms import PaidForm, PayrollForm, ReturnedForm
 from marketplace.sites.operate.page import SignedIn, ask, confirmed, csv_response, for_operators, page_of, show
 from marketplace.sites.operate.queries import midnight
@@ -38,8 +38,8 @@ def payrolls(request: SignedIn) -> HttpResponse:
 
 def _payrolls_page(request: SignedIn, form: PayrollForm, status: int = 200) -> HttpResponse:
     context = {
-        "debt": queries.debt(),
-        "page": page_of(queries.payrolls(), request),
+        "debt": money_queries.debt(),
+        "page": page_of(money_queries.payrolls(), request),
         "form": form,
         "section": "payrolls",
     }
@@ -49,7 +49,7 @@ def _payrolls_page(request: SignedIn, form: PayrollForm, status: int = 200) -> H
 @for_operators
 def owed(request: SignedIn) -> HttpResponse:
     """Who is owed how much now."""
-    context = {"page": page_of(queries.owed(), request), "debt": queries.debt(), "section": "payrolls"}
+    context = {"page": page_of(money_queries.owed(), request), "debt": money_queries.debt(), "section": "payrolls"}
     return show(request, "owed.html", context)
 
 
@@ -79,13 +79,13 @@ def payroll(request: SignedIn, number: int) -> HttpResponse:
 
 
 def _payroll_or_404(number: int) -> Payroll:
-    return get_object_or_404(queries.payrolls(), number=number)
+    return get_object_or_404(money_queries.payrolls(), number=number)
 
 
 def _payroll_page(request: SignedIn, payroll: Payroll, form: PaidForm, status: int = 200) -> HttpResponse:
     context = {
         "payroll": payroll,
-        "page": page_of(queries.rows_of(payroll), request),
+        "page": page_of(money_queries.rows_of(payroll), request),
         "form": form,
         "n_open": payroll.n - payroll.n_paid,  # type: ignore[attr-defined]  # the query adds both
         "all_ticked": "all" in request.POST,
@@ -109,7 +109,7 @@ def pay(request: SignedIn, number: int) -> HttpResponseBase:
         return _payroll_page(request, payroll, form, status=422)
     reference = form.cleaned_data["reference"]
     if not confirmed(request):
-        unpaid_rows = queries.rows_of(payroll).filter(payout=None)
+        unpaid_rows = money_queries.rows_of(payroll).filter(payout=None)
         unpaid = list(unpaid_rows if rows is None else unpaid_rows.filter(pk__in=rows))
         lines = [f"{row.worker.worker_id}  {row.name}  {usd(row.amount)}" for row in unpaid[:MOST_NAMED]]
         if len(unpaid) > MOST_NAMED:
@@ -185,7 +185,7 @@ def payroll_csv(request: SignedIn, number: int) -> HttpResponseBase:
             *(row.rewards, row.bonuses, row.returned, row.amount, "USD", row.earned_since, row.earned_until),
             *(row.paid_before, row.open_before),
         )
-        for row in queries.rows_of(payroll).iterator(chunk_size=2000)
+        for row in money_queries.rows_of(payroll).iterator(chunk_size=2000)
     )
     return csv_response(f"payroll-{number}.csv", COLUMNS, lines)
 
@@ -195,7 +195,7 @@ def payments_csv(request: SignedIn, number: int) -> HttpResponseBase:
     """What has happened to each row of the payroll so far."""
     payroll = get_object_or_404(Payroll, number=number)
     name = f"payroll-{number}-payments-{clock.now():%Y-%m-%d}.csv"
-    return csv_response(name, PAYMENT_COLUMNS, map(_payment, queries.rows_of(payroll).iterator(chunk_size=2000)))
+    return csv_response(name, PAYMENT_COLUMNS, map(_payment, money_queries.rows_of(payroll).iterator(chunk_size=2000)))
 
 
 def _payment(row: PayrollRow) -> tuple[object, ...]:

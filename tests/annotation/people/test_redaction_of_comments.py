@@ -22,7 +22,8 @@ from annotation.results.exports import export
 from annotation.review.adjudicating import settle
 from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
-from annotation.work.member_work import coded_items, start_member_work
+from annotation.work.coded_items import coded_items
+from annotation.work.member_work import start_member_work
 from hitserver.backup.service import back_up
 from tests.annotation.coding_helpers import LABELS, code, coder
 from tests.annotation.console_helpers import signed_in

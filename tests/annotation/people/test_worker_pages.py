@@ -15,8 +15,8 @@ from annotation.people.worker_figures import agreement_with_others, exclusion_ef
 from annotation.review.submission_lists import Filter, chosen, place_among
 from annotation.work.allocation import NothingLeft, accept_next, revive_late
 from annotation.work.answers import submit_step
-from annotation.work.decisions import exclude_worker
 from annotation.work.ending import reclaim_expired
+from annotation.work.excluding import exclude_worker
 from tests.annotation.console_helpers import as_role, make_user
 from tests.factories import make_assignment, make_participant, make_study, make_submission
 

@@ -12,7 +12,7 @@ from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
 from annotation.recruiting import changing_offers, deciding_on_platform, matching, syncing
 from annotation.review.pay_decisions import decide_pay
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from annotation.work.left_out import excluded_submissions
 from common.problems import Invalid
 from marketplace.models import Assignment as MarketAssignment

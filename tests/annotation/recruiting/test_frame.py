@@ -11,7 +11,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.models import Assignment, PlatformCall, Posting, QualificationType
-from annotation.recruiting.pages.platform_frame import GRACE
+from annotation.recruiting.pages.arrival import GRACE
 from annotation.tokens import arrival_token, posting_token, read_arrival_token
 from tests.annotation.pages import fields
 from tests.annotation.recruiting.helpers import finish_assignment

@@ -48,7 +48,7 @@ def grants_at_once(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> None:
         return True
 
     monkeypatch.setattr(qualifications, "connect", lambda name: api)
-    monkeypatch.setattr("annotation.recruiting.pages.platform_frame.ask_to_grant", now)
+    monkeypatch.setattr("annotation.recruiting.pages.arrival.ask_to_grant", now)
 
 
 def start(posting: Posting, worker: Any) -> tuple[Any, Assignment]:

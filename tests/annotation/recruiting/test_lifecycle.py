@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.models import AuditEntry, Posting, Study
 from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
-from annotation.recruiting import changing_offers, deciding_on_platform, syncing
+from annotation.recruiting import adding_ratings, changing_offers, deciding_on_platform, syncing
 from annotation.recruiting.offered_work import offer_counts
 from annotation.recruiting.polling import due, unsettled
 from common.problems import Invalid
@@ -137,11 +137,11 @@ def test_hits_that_were_deleted_elsewhere_do_no_harm(study: Study, api: Mturk, c
 def test_more_ratings_cost_only_what_is_new(api: Mturk) -> None:
     """By hand: 2 hits of 3 more each at $0.18 are $1.08; this marketplace rounds each fee of $0.036 to $0.04."""
     study = posted_study(api, items=2, ratings_per_item=2, reward=Decimal("0.18"))
-    cost = changing_offers.cost_of_more(study, api, 5)
+    cost = adding_ratings.cost_of_more(study, api, 5)
     assert (cost.assignments, cost.rewards) == (6, Decimal("1.08"))
     assert cost.fees == Decimal("0.24")
     with pytest.raises(Invalid, match="already get 2 ratings"):
-        changing_offers.add_ratings(study=study, ratings=2, actor="test")
+        adding_ratings.add_ratings(study=study, ratings=2, actor="test")
 
 
 def test_polling_continues_until_every_accepted_assignment_has_ended(study: Study, api: Mturk) -> None:

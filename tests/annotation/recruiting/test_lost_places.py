@@ -15,9 +15,9 @@ from django.utils import timezone
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import changes_of
 from annotation.platforms.mturk.platform import Mturk
-from annotation.recruiting import changing_offers, deciding_on_platform, lost_places, syncing
+from annotation.recruiting import adding_ratings, changing_offers, deciding_on_platform, lost_places, syncing
 from annotation.recruiting.offered_work import lost, missing_places
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from marketplace.models import Hit as MarketHit
 from marketplace.services.refusals import Refusal
 from tests.annotation.console_helpers import make_user
@@ -125,10 +125,10 @@ def test_a_hit_of_nine_gets_a_further_posting_and_one_of_ten_grows(api: Mturk) -
 
 
 def test_more_ratings_fill_postings_up_to_nine(study: Study, posting: Posting, api: Mturk) -> None:
-    changing_offers.add_ratings(study=study, ratings=9, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=9, actor="test")
     assert sync(study, api) == lost_places.Replaced(added=7)
     assert there(posting).max_assignments == 9
-    changing_offers.add_ratings(study=study, ratings=30, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=30, actor="test")
     assert sync(study, api) == lost_places.Replaced(planned=3)  # 21 more: three of seven, at the low fee
     assert sorted(each.wanted or 0 for each in study.postings.all()) == [7, 7, 7, 9]
 

@@ -27,7 +27,7 @@ from annotation.recruiting.spending import set_aside_for
 from annotation.recruiting.spending_guard import set_budget
 from annotation.tokens import participant_token
 from annotation.work.allocation import NotAdmitted
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from marketplace.models import Hit as MarketHit
 from marketplace.models import LedgerEntry
 from tests.annotation.pages import fields

@@ -18,7 +18,7 @@ from django.db.models import F, Sum
 from annotation.models import Posting, Study
 from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
-from annotation.recruiting import changing_offers, lost_places
+from annotation.recruiting import adding_ratings, lost_places
 from annotation.recruiting.offered_work import missing_places
 from marketplace.models import Hit as MarketHit
 from tests.annotation.recruiting.faults import KINDS, Faults, Killed, until_done
@@ -56,7 +56,7 @@ def count_together(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_adding_ratings_beside_a_sync_buys_every_place_once(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> None:
     study = posted_study(api, items=3, ratings_per_item=2)
-    changing_offers.add_ratings(study=study, ratings=5, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=5, actor="test")
     count_together(monkeypatch)
     replaced = at_once(*[lambda: lost_places.replace_lost(study=study, platform=api)] * 2)
     assert places_there() == 3 * 5
@@ -67,7 +67,7 @@ def test_adding_ratings_beside_a_sync_buys_every_place_once(api: Mturk, monkeypa
 @pytest.mark.django_db(transaction=True)
 def test_further_postings_are_planned_once(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> None:
     study = posted_study(api, items=1, ratings_per_item=9)
-    changing_offers.add_ratings(study=study, ratings=12, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=12, actor="test")
     count_together(monkeypatch)
     at_once(*[lambda: lost_places.replace_lost(study=study, platform=api)] * 2)
     assert places_there() == 12
@@ -80,14 +80,14 @@ def test_a_total_raised_while_a_call_is_on_its_way_is_reached_and_not_passed(
     """One process adds four places; before its call returns, another adds two more."""
     study = posted_study(api, items=1, ratings_per_item=2)
     posting = study.postings.get()
-    changing_offers.add_ratings(study=study, ratings=6, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=6, actor="test")
     whole = Mturk.call
     nested: list[bool] = []
 
     def meanwhile(self: Mturk, operation: str, **params: Any) -> dict[str, Any]:
         if operation == "create_additional_assignments_for_hit" and not nested:
             nested.append(True)
-            changing_offers.add_ratings(study=Study.objects.get(pk=study.pk), ratings=8, actor="other")
+            adding_ratings.add_ratings(study=Study.objects.get(pk=study.pk), ratings=8, actor="other")
             lost_places.replace_lost(study=study, platform=api, actor="other")
             assert places_there() == 8
         return whole(self, operation, **params)
@@ -104,11 +104,11 @@ def test_whatever_fails_while_places_are_added_none_is_bought_twice(
     kind: str, api: Mturk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = posted_study(api, items=2, ratings_per_item=2)
-    changing_offers.add_ratings(study=study, ratings=4, actor="test")
+    adding_ratings.add_ratings(study=study, ratings=4, actor="test")
     Faults(kind).install(monkeypatch)
     with pytest.raises((PlatformTrouble, Killed)) if kind != "repeated" else nullcontext():
         lost_places.replace_lost(study=study, platform=api)
-    changing_offers.add_ratings(study=Study.objects.get(pk=study.pk), ratings=7, actor="test")
+    adding_ratings.add_ratings(study=Study.objects.get(pk=study.pk), ratings=7, actor="test")
     until_done(lambda: lost_places.replace_lost(study=study, platform=api))
     assert places_there() == 2 * 7
     assert not Posting.objects.exclude(wanted=F("offered")).exists()

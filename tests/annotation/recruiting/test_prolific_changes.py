@@ -14,7 +14,7 @@ from annotation.models import Assignment, AuditEntry, Compensation, OutsideAssig
 from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
 from annotation.platforms.prolific.platform import Prolific
-from annotation.recruiting import changing_offers, deciding_on_platform, publishing, syncing
+from annotation.recruiting import adding_ratings, deciding_on_platform, publishing, syncing
 from annotation.recruiting.compensating import compensate
 from annotation.recruiting.lost_places import replace_lost
 from annotation.recruiting.offered_work import unplaced
@@ -61,7 +61,7 @@ def reported(posting: Posting, prolific: Prolific, session: str) -> OutsideAssig
 
 
 def test_more_ratings_add_places_once(posting: Posting, prolific: Prolific, server: Server) -> None:
-    study = changing_offers.add_ratings(study=posting.study, ratings=4, actor="ada")
+    study = adding_ratings.add_ratings(study=posting.study, ratings=4, actor="ada")
     assert unplaced(study, "prolific") == 6  # by hand: 3 hits × 2 more
     server.lose = r"PATCH studies/\w+/"
     assert replace_lost(study=study, platform=prolific, actor="ada").added == 6

@@ -15,7 +15,7 @@ from annotation.models import Assignment, Hit, OutsideAssignment, Payment, Platf
 from annotation.people.own_record import own_record
 from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.platform import Prolific
-from annotation.recruiting import changing_offers, deciding_on_platform, publishing, syncing
+from annotation.recruiting import adding_ratings, deciding_on_platform, publishing, syncing
 from annotation.recruiting.lost_places import replace_lost
 from annotation.review.payments_due import payment_rows, payments
 from annotation.studies.storing import change_study
@@ -170,7 +170,7 @@ def test_what_cannot_get_more_places_is_refused_and_nothing_changes() -> None:
     study = draft(slug="w")
     Posting.objects.create(study=study, platform="mturk", external_id="H", state="expired", hit=Hit.objects.first())
     with pytest.raises(Invalid, match="has ended"):
-        changing_offers.add_ratings(study=study, ratings=4, actor="ada")
+        adding_ratings.add_ratings(study=study, ratings=4, actor="ada")
     study.refresh_from_db()
     assert study.ratings_per_item == 2
 

@@ -17,7 +17,7 @@ from annotation.instrument import live_instrument
 from annotation.models import Arm, Flag, Rating, Study, Submission
 from annotation.results.frames import StudyRows, study_data
 from annotation.task_types.items import ItemData
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.factories import make_participant, make_researcher, make_study, make_submission
 from tests.report_data import a_set, rated_study
 

@@ -20,7 +20,7 @@ from analysis.report import write_report
 from annotation.models import Flag, Membership, Study, Submission
 from annotation.results import saved_reports as kept
 from annotation.results import tasks as tasks
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.factories import make_participant, make_researcher, make_study, make_submission
 from tests.report_data import a_set, rated_study
 

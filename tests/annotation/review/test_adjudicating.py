@@ -15,8 +15,9 @@ from annotation.results.exports import export
 from annotation.results.frames import study_data, write_study_bundle
 from annotation.results.saved_reports import fingerprint
 from annotation.review.adjudicating import settle
-from annotation.work.decisions import review_submission
-from annotation.work.member_work import coded_items, start_member_work
+from annotation.work.coded_items import coded_items
+from annotation.work.excluding import review_submission
+from annotation.work.member_work import start_member_work
 from common.problems import Invalid
 from tests.annotation.coding_helpers import code, coded_study, coder, coding_study
 from tests.annotation.console_helpers import signed_in

@@ -16,8 +16,8 @@ from annotation.people.redacting import _gate
 from annotation.recruiting.matching import match_assignments
 from annotation.results.frames import study_data
 from annotation.review.fairness import comments_of, fairness_of
-from annotation.work.decisions import review_submission
 from annotation.work.ending import return_assignment
+from annotation.work.excluding import review_submission
 from annotation.work.hourly_pay import pay_of
 from annotation.work.left_out import left_out_submissions
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission

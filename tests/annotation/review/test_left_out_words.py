@@ -17,7 +17,7 @@ from annotation.platforms.base import Platform
 from annotation.results.frames import study_data, write_study_bundle
 from annotation.review.pay_decisions import decide_pay
 from annotation.review.progress import progress
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from annotation.work.left_out import read_left_out
 from tests.factories import make_researcher, make_study, make_submission
 

@@ -19,7 +19,7 @@ from annotation.results.frames import study_data
 from annotation.review.progress import progress
 from annotation.review.rating_counts import RatingCounts, rating_counts
 from annotation.studies.storing import close_study
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from annotation.work.hourly_pay import TimePerHit, exact_sum, hourly, pay_of, time_per_hit
 from hitserver.retention import unprotected
 from tests.factories import make_assignment, make_participant, make_study, make_submission

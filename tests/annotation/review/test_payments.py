@@ -18,7 +18,7 @@ from django.utils import timezone
 from annotation.models import AuditEntry, Membership, Participant, Payment, Study
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payments_due import due, payment_rows, payments
-from annotation.work.decisions import exclude_worker, review_submission
+from annotation.work.excluding import exclude_worker, review_submission
 from common.problems import Invalid
 from common.words import money
 from tests.annotation.console_helpers import as_role, make_user, signed_in

@@ -12,7 +12,7 @@ from annotation.models import Arm, Assignment, Flag, Hit, Participant, Study, Su
 from annotation.review.completion import tell_of_complete_studies
 from annotation.review.progress import progress
 from annotation.review.submission_lists import Filter, submission_page, submission_rows, submissions
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db

@@ -16,7 +16,7 @@ from annotation.models import BulkAction, Review, Study, Submission
 from annotation.review.decision_file_export import batch_csv
 from annotation.review.decision_files import read_decisions
 from annotation.table_files import TableProblems, read_table
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from tests.factories import make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db

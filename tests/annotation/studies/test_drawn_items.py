@@ -13,7 +13,7 @@ from annotation.studies.launching import publish, reasons_not_to_publish
 from annotation.studies.outputs import feed_items, set_feed, set_follow
 from annotation.studies.storing import change_study
 from annotation.studies.study_files import read_study_file
-from annotation.work.decisions import review_submission
+from annotation.work.excluding import review_submission
 from common.problems import Invalid
 from tests.annotation.task_types.journeys import detection_study
 from tests.factories import make_researcher, make_study, make_submission

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotation.models import Hit, Item, Study
-from annotation.recruiting.changing_offers import add_ratings
+from annotation.recruiting.adding_ratings import add_ratings
 from annotation.studies.importing_items import add_items
 from annotation.studies.launching import publish
 from annotation.studies.outputs import feed_items, follow_feeds, set_feed

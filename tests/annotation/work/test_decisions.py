@@ -11,7 +11,7 @@ from django.db import connections
 
 from annotation.models import Assignment, AuditEntry, Hit, Participant, Review, Study, Submission
 from annotation.work.allocation import NothingLeft, accept_next
-from annotation.work.decisions import exclude_worker, include_worker, review_submission
+from annotation.work.excluding import exclude_worker, include_worker, review_submission
 from annotation.work.standing import summary
 from common.problems import Invalid
 from tests.annotation.pages import WorkerBrowser

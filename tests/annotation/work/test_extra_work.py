@@ -15,8 +15,8 @@ from annotation.review.progress import progress
 from annotation.work import answers
 from annotation.work.allocation import accept_next, continue_as_extra, revive_late
 from annotation.work.answers import submit_step
-from annotation.work.decisions import review_submission
 from annotation.work.ending import reclaim_expired, return_assignment
+from annotation.work.excluding import review_submission
 from annotation.work.left_out import left_out_submissions
 from annotation.work.repairing_ratings import recount
 from tests.annotation.pages import WorkerBrowser, fields

@@ -18,8 +18,8 @@ from annotation.models import Assignment, Draft, Hit, Rating, Step, Study, Submi
 from annotation.studies import storing
 from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.answers import save_draft, submit_step
-from annotation.work.decisions import review_submission
 from annotation.work.ending import reclaim_expired, return_assignment
+from annotation.work.excluding import review_submission
 from tests.factories import make_participant, make_researcher, make_study
 
 WORKERS = 8

@@ -12,8 +12,8 @@ from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.bots import Bot, Browser
+from annotation.work.coded_items import coded_items
 from annotation.work.exams import has_passed
-from annotation.work.member_work import coded_items
 from tests.annotation.task_types.journeys import TRAININGS, detection_study, quality_exam, quality_study
 from tests.factories import make_study
 

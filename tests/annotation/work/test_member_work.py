@@ -18,8 +18,9 @@ from annotation.studies.launching import publish, reasons_not_to_publish
 from annotation.studies.members import add_member, remove_member
 from annotation.table_files import read_table
 from annotation.work.allocation import NothingLeft, accept_next
+from annotation.work.coded_items import coders_of
 from annotation.work.ending import return_assignment
-from annotation.work.member_work import coders_of, reasons_not_to_start, start_member_work
+from annotation.work.member_work import reasons_not_to_start, start_member_work
 from common.problems import Invalid
 from tests.annotation.coding_helpers import LABELS, code, coder, coding_study
 from tests.annotation.console_helpers import signed_in

@@ -15,7 +15,8 @@ from annotation.models import Assignment, Participant, PartPayment, Rating, Subm
 from annotation.review.payments_due import due
 from annotation.work.allocation import accept_next
 from annotation.work.answers import submit_step
-from annotation.work.member_work import coders_of, start_member_work
+from annotation.work.coded_items import coders_of
+from annotation.work.member_work import start_member_work
 from annotation.work.part_pay import stop_for_part_pay
 from common.problems import Invalid
 from tests.annotation.coding_helpers import coder, coding_study

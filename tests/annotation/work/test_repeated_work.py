@@ -17,7 +17,7 @@ from annotation.review.progress import progress
 from annotation.studies.staffing import items_without_enough_raters
 from annotation.studies.storing import close_study
 from annotation.work.allocation import NotAdmitted, NothingLeft, accept_next
-from annotation.work.decisions import exclude_worker, include_worker
+from annotation.work.excluding import exclude_worker, include_worker
 from annotation.work.repeated_work import places_to_reopen, reopen_repeats
 from common.problems import Invalid
 from tests.annotation.console_helpers import as_role

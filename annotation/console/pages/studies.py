@@ -10,6 +10,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.console.pages.forms import InviteParticipantsForm, PersonalLinksForm
 from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
 from annotation.people.invitations import invite, invite_participants
 from annotation.people.redacting import open_requests
@@ -19,7 +20,6 @@ from annotation.recruiting.offered_work import objections, posted_on
 from annotation.review.fairness import comments_of, fairness_of
 from annotation.review.progress import ArmRow, arm_rows, progress
 from annotation.shell.charts import hourly_bars
-from annotation.shell.forms import InviteParticipantsForm, PersonalLinksForm
 from annotation.shell.page import (
     SignedIn,
     member,
@@ -45,7 +45,7 @@ POLLED = (Status.LIVE, Status.PAUSED)
 @require_safe
 @signed_in
 def studies(request: SignedIn) -> HttpResponse:
-    page = page_of(studies_list.studies_of(request.user), request, 30)
+    page = page_of(studies_list.listed_studies(request.user), request, 30)
     rows = [(study, task_title(study.task_type)) for study in page]
     return render(request, "console/studies.html", {"rows": rows, "page": page, "here": "studies"})
 

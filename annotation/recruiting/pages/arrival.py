@@ -1,4 +1,4 @@
-"""What workers from a platform see in its frame: the page where they arrive, and the page that reports their work.
+"""The page where workers from a platform arrive, in its frame.
 
 They need no cookie, because the address identifies the worker. The worker's ids in the address are only a claim; see
 ``recruiting.arrivals``.
@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -28,14 +26,11 @@ from annotation.recruiting.arrivals import (
     why_barred,
 )
 from annotation.recruiting.publishing import settings_of
-from annotation.recruiting.qualifications import ask_to_grant, is_granted
-from annotation.tokens import Seat, arrival_token, participant_token, read_arrival_token, read_posting_token, read_seat
+from annotation.recruiting.qualifications import ask_to_grant
+from annotation.tokens import arrival_token, participant_token, read_arrival_token, read_posting_token
 from annotation.work.allocation import NotAdmitted
-from annotation.work.hourly_pay import exact_sum
-from annotation.work.pages.done import NOTICES, done_page
 from annotation.work.pages.preview import limit_note
 from annotation.work.pages.start import start_context
-from annotation.work.pages.terms import payment_words
 from annotation.work.pages.worker_page import Link, SeeOther, message, page, workers_page
 from common.numbers import whole_number
 from common.words import counted, money
@@ -122,11 +117,6 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     return _to_work(accepted)
 
 
-def origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
-
-
 def _to_work(assignment: Assignment) -> HttpResponse:
     return SeeOther(reverse("work", args=[participant_token(assignment.participant_id, assignment.pk)]))
 
@@ -187,73 +177,3 @@ def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpR
     lines = [line, back.note, f"If you are asked for a completion code there, enter {back.code}."]
     link = Link(back.link, f"Back to {platform.site}")
     return message(heading, *filter(None, lines), status=403, contact=contact, link=link)
-
-
-def _work_and_earnings() -> QuerySet[Any]:
-    """Assignments, each with ``n_sent``, how many its participant has sent in the study, and ``earns``, the sum of the
-    rewards of these in USD."""
-    submitted = Assignment.objects.filter(
-        participant=OuterRef("participant"), state__in=(State.SUBMITTED, State.RELEASED)
-    )
-    by_participant = submitted.order_by().values("participant")
-    return Assignment.objects.select_related("hit__study", "participant__worker", "posting").annotate(
-        n_sent=Subquery(by_participant.annotate(n=Count("pk")).values("n")),
-        earns=Subquery(by_participant.annotate(sum=Sum("hit__reward")).values("sum")),
-    )
-
-
-def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
-    """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
-    work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
-    study, task = work.hit.study, platform_class(work.posting.platform).task if work.posting else "task"
-    if work.state == State.STOPPED:
-        # The platform still has their assignment, and pays it only when it is finished.
-        lines = (
-            f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
-            "separately.",
-            f"Please return the {task} on the site where you accepted it. If you write to the researchers about your "
-            f"pay, give them this code: {work.participant.completion_code}",
-        )
-        return message(f"You have stopped this {task}", *lines, status=200, contact=study.contact)
-    if work.state in (State.RETURNED, State.ABANDONED):
-        returned = work.state == State.RETURNED
-        heading = f"You have returned this {task}" if returned else f"The time for this {task} was up"
-        return message(heading, "What you wrote is saved, but it does not count.", status=409, contact=study.contact)
-    if work.state == State.ACCEPTED:
-        return SeeOther(reverse("work", args=[token]))
-    assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
-    platform = platform_class(work.posting.platform)
-    finish = platform.finish(work, settings_of(study, platform))
-    context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
-    pays = max(work.posting.pays, work.hit.reward) if work.posting.one_listing else work.posting.pays
-    earned = f"You earn {money(pays)} for this {task} once it is approved." if pays else ""
-    if pays and work.n_sent > 1:
-        earned += f" With your earlier work in this study, that makes {money(exact_sum(work.earns))}."
-    context |= {"pays": pays, "earned": earned}
-    context["payment"] = payment_words(study.pay_note, study.platforms, platform, pays=pays > 0)
-    context["record_url"] = reverse("work_record", args=[token])
-    if finish.form_url and ask_to_grant(work):
-        context["ready_url"] = reverse("work_ready", args=[token])
-    response = page("recruiting/hand_in.html", context)
-    response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
-    return response
-
-
-@workers_page
-@require_http_methods(["GET"])
-def work_ready(request: HttpRequest, token: str) -> HttpResponse:
-    """204 if the platform knows what this work means for what its worker is offered next; 202 if it does not yet."""
-    seat = read_seat(token)
-    rows = Assignment.objects.select_related("hit__study", "participant__worker", "posting")
-    work = rows.get(pk=seat.assignment or 0, participant=seat.participant)
-    return HttpResponse(status=204 if is_granted(work) else 202)
-
-
-@workers_page
-@require_http_methods(["GET", "HEAD"])
-def work_done(request: HttpRequest, token: str) -> HttpResponse:
-    notice = next((notice for name, notice in NOTICES.items() if name in request.GET), None)
-    seat = read_seat(token)
-    if seat.assignment is not None:
-        return hand_in_page(request, token, seat)
-    return done_page(token, seat.participant, notice=notice)
