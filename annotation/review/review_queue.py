@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
 
 from django.db.models import Avg, Count, Max, Q, QuerySet
 from django.utils import timezone
@@ -46,6 +47,8 @@ NOT_NOW = {
     "unconfirmed": "not confirmed by the platform",
     "no_reward": "without a reward, or from simulated workers",
 }
+#: Submissions read in one query.
+AT_ONCE = 5_000
 
 
 def outside_of(submission: Submission) -> OutsideAssignment | None:
@@ -243,7 +246,7 @@ def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
     workers: set[int | None] = set()
     charged: dict[str, Fees] = {}
     for row in bulk.rows:
-        paid = paid_by_row[row.get("submission") or -row["outside"]]
+        paid = paid_by_row[_subject(row)]
         decision = row.get("decision", bulk.action)
         if reason := _why_not(decision, paid):
             left_out[reason] += 1
@@ -281,15 +284,22 @@ def _why_not(decision: str, paid: _Paid) -> str:
     return "" if paid.state in allowed else NOT_NOW.get(paid.state, "not to be decided")
 
 
-def _rows(bulk: BulkAction) -> dict[int, _Paid]:
-    """The rows by id of the submission or, for an assignment of which nothing arrived here, by minus its id."""
+def _subject(row: Mapping[str, Any]) -> tuple[str, int]:
+    """What a row is about: a submission or, if nothing arrived here, what the platform reports (``outside``)."""
+    kind = "outside" if row.get("submission") is None else "submission"
+    return kind, row[kind]
+
+
+def _rows(bulk: BulkAction) -> dict[tuple[str, int], _Paid]:
+    """The rows by their `_subject`."""
     ids = [row["submission"] for row in bulk.rows if row.get("submission") is not None]
     outside = [row["outside"] for row in bulk.rows if row.get("submission") is None]
     out = set(excluded_submissions(bulk.study))
-    paid_by_row: dict[int, _Paid] = {}
+    paid_by_row: dict[tuple[str, int], _Paid] = {}
     pays = paying()
     already_asked: set[int] = set()
-    for part in _parts(ids):
+    # In parts, because databases limit the number of values in one query.
+    for part in (ids[start : start + AT_ONCE] for start in range(0, len(ids), AT_ONCE)):
         if bulk.action == "ask_back":
             reported_work = Submission.objects.filter(pk__in=part, assignment__outside__isnull=False)
             submission_of = dict(reported_work.values_list("assignment__outside", "pk"))
@@ -310,21 +320,16 @@ def _rows(bulk: BulkAction) -> dict[int, _Paid]:
         for pk, state, worker, reward, platform, n_wanted, synthetic in rows:
             shown = "simulated" if synthetic else state
             paying_platform = platform if platform in pays else ""
-            paid_by_row[pk] = _Paid(
+            paid_by_row["submission", pk] = _Paid(
                 shown, worker, reward, paying_platform, n_wanted or 1, pk in out, pk in already_asked
             )
     states = {"submitted": "to_approve", "approved": "paid", "rejected": "rejected"}
     for reported in OutsideAssignment.objects.filter(pk__in=among(outside)).select_related("posting__hit"):
         state = states.get(reported.state, "returned")
-        paid_by_row[-reported.pk] = _Paid(
+        paid_by_row["outside", reported.pk] = _Paid(
             state, None, reported.posting.pays, reported.posting.platform, reported.posting.wanted or 1, False
         )
     return paid_by_row
-
-
-def _parts(ids: Sequence[int], size: int = 5_000) -> list[Sequence[int]]:
-    """The ids in parts, because databases limit the number of values in one query."""
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
 
 
 def latest_actions(study_id: int, most: int = 5) -> list[BulkAction]:
