@@ -265,8 +265,8 @@ def _accept(participant_id: int, *, lasting: bool = False) -> Accepted:
     if terms.n_ended:
         ended = Assignment.objects.filter(participant_id=participant_id, state=State.ABANDONED)
         last = ended.order_by("-ended_at", "-pk").first()
-        if last and (revived := _revive(last, terms)):
-            return Accepted(revived)
+        if last and _revive(last, terms):
+            return Accepted(last.pk)
     hit_id, slot = _next_place(terms, participant_id)
     if not terms.n_ended:
         return _give(terms, participant_id, hit_id, slot=slot)
