@@ -196,6 +196,7 @@ def test_numbers_of_a_workers_hits_have_no_gap_after_one_was_given_back() -> Non
 
 def test_work_that_ran_out_of_time_continues_where_it_stopped() -> None:
     study = make_study(items=2, ratings_per_item=2, time_limit_minutes=30)
+    make_assignment(study=make_study(slug="another"))  # so that no id is 1, which equals True
     work = make_assignment(study=study)
     submit_step(
         assignment_id=work.pk, participant_id=work.participant_id, number=0, data={"own": "A reply of mine."}, timing={}
