@@ -140,6 +140,28 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """A named attribute with levels: what findings compare.
+
+    ``of``: what has a level.
+
+    - item: the cell of the item's column ``name``, or its parameter of that name.
+    - part: a part of an item. ``parts`` is the item's column for each target of a rating, such as
+      ``{"0": "system_0", "1": "system_1"}`` of a best–worst set. If ratings have no target, because the question
+      compares two parts, it has two columns: first the part that a positive rating favours, then the other.
+    - arm: ``factors`` of the arm, or its name.
+    - worker: what the worker answered to the question with the topic ``name``, which is about no item.
+
+    ``reference``: the level with which others are compared; empty: every level with every other.
+    """
+
+    name: str
+    of: Literal["item", "part", "arm", "worker"] = "item"
+    reference: str = ""
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class ReportSection:
     """A section of `analysis.report.build.SECTIONS` by its name, with its parameters (JSON values)."""
 
@@ -151,7 +173,8 @@ class ReportSection:
 class ArmDescription:
     """A between-subjects condition: how it differs from the study itself. ``name`` is empty in a study without arms.
 
-    ``reward`` is per hit in USD; ``wanted`` counts participants (None: as many as the hits need).
+    ``reward`` is per hit in USD; ``wanted`` counts participants (None: as many as the hits need). ``factors`` are its
+    levels by factor: arms of a factorial design share some.
     """
 
     name: str
@@ -159,6 +182,7 @@ class ArmDescription:
     wanted: int | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    factors: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +196,8 @@ class StudyDescription:
     analysis whose pay was refused.
     ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
     submissions; both as stored. ``own_work``: workers answer about what they wrote themselves, so that their answers
-    about one item are about different texts, and there is no agreement.
+    about one item are about different texts, and there is no agreement. ``factors``: what findings compare, declared by
+    the researcher; those that nobody declared are suggested from the items and arms (`analysis.factors`).
     """
 
     slug: str
@@ -205,6 +230,7 @@ class StudyDescription:
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclude: Mapping[str, Any] = field(default_factory=dict)
     own_work: bool = False
+    factors: Sequence[Factor] = ()
 
     @property
     def has_arms(self) -> bool:
