@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.inference.crossed import Bounds, Figures, Floats
+from analysis.inference.cluster_sums import Floats
+from analysis.inference.contrasts import Bounds, Contrasts
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -40,7 +41,7 @@ class Ranking:
         return best == worst
 
 
-def ranked_figures(figures: Figures, *, bounds: Bounds | None = None) -> Ranking:
+def ranked_figures(figures: Contrasts, *, bounds: Bounds | None = None) -> Ranking:
     """Rank the figures; two have different ranks for certain if their difference is significant.
 
     Holm's correction covers all pairs, so if all figures are equal, any two are told apart in at most 1 − level of
