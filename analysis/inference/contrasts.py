@@ -42,31 +42,36 @@ class Contrasts(ABC):
     def answers_used(self, figures: Sequence[int]) -> int:
         """How many answers any of these figures rests on."""
 
+    @property
+    def ranked_count(self) -> int:
+        """How many of the figures, from the first, can be ranked against each other."""
+        return len(self.values)
+
     def level_of(self, figure: int) -> int:
         """The level that the figure is about. Figures of one level rest on the same answers."""
         return figure
 
     def estimate(self, index: int = 0, *, bounds: Bounds | None = None) -> Estimate:
         """The figure with its interval, which stays inside ``bounds``; NaN bounds with a note where there is none."""
-        return self.contrast(self._weights(index, None), bounds=bounds)
+        return self.contrast(self.weights_of(index), bounds=bounds)
 
     def difference(self, first: int, second: int, *, bounds: Bounds | None = None) -> Estimate:
         """The first figure minus the second, with its interval; ``bounds`` are those of the difference."""
-        return self.contrast(self._weights(first, second), bounds=bounds)
+        return self.contrast(self.weights_of(first, second), bounds=bounds)
 
     def p(self, index: int = 0, *, null: float = 0.0, bounds: Bounds | None = None) -> float:
         """Two-sided p of the hypothesis that the figure is ``null``; NaN where there is no interval."""
-        return self.contrast_p(self._weights(index, None), null=null, bounds=bounds)
+        return self.contrast_p(self.weights_of(index), null=null, bounds=bounds)
 
     def p_difference(self, first: int, second: int, *, bounds: Bounds | None = None, cautious: bool = False) -> float:
         """Two-sided p of the hypothesis that both figures are equal; NaN where there is no interval.
 
         ``cautious``: V is never less than the larger of the one-way sums, which it can only be by chance.
         """
-        return self.contrast_p(self._weights(first, second), bounds=bounds, cautious=cautious)
+        return self.contrast_p(self.weights_of(first, second), bounds=bounds, cautious=cautious)
 
     def standard_error(self, index: int = 0) -> float:
-        return math.sqrt(self.spread(self._weights(index, None)).variance)
+        return math.sqrt(self.spread(self.weights_of(index)).variance)
 
     def contrast(
         self,
@@ -115,7 +120,7 @@ class Contrasts(ABC):
         """
         if not margin > 0:
             raise ValueError(f"the margin of equivalence must be above 0, not {margin:g}")
-        weights = self._weights(first, second)
+        weights = self.weights_of(first, second)
         above, freedom = self._t(weights, None, -margin, None, False)
         below, _ = self._t(weights, None, margin, None, False)
         return float(max(stats.t.sf(above, freedom), stats.t.cdf(below, freedom)))
@@ -132,7 +137,8 @@ class Contrasts(ABC):
             return math.nan, math.nan
         return (centre - _to_line(null, bounds)[0]) / (math.sqrt(spread.variance) * slope), spread.freedom
 
-    def _weights(self, first: int, second: int | None) -> Floats:
+    def weights_of(self, first: int, second: int | None = None) -> Floats:
+        """The weights (K,) of a figure, or of the first minus the second."""
         weights = np.zeros(len(self.values))
         weights[first] += 1
         if second is not None:

@@ -21,7 +21,8 @@ from analysis.inference.dimensions import Dimensions, Term
 class LevelFigures(Contrasts):
     """The weighted means of L levels as figures 0 … L − 1, and their variances as figures L … 2L − 1.
 
-    ``answer_counts`` (L,) counts the answers of each level. A level without answers has NaN.
+    ``codes`` (N,) are the answers' levels; ``answer_counts`` (L,) counts the answers of each. A level
+    without answers has NaN.
     """
 
     def __init__(
@@ -48,11 +49,12 @@ class LevelFigures(Contrasts):
         if len(codes) and not 0 <= codes.min() <= codes.max() < level_count:
             raise ValueError(f"a level is none of the {level_count}")
         self.level, self.dimensions, self.level_count = level, dimensions, level_count
-        self._codes: Ints = codes
+        self.codes: Ints = codes
         self.answer_counts = np.bincount(codes, minlength=level_count)
         total = np.bincount(codes, counts_for, level_count)
         share = np.divide(counts_for, total[codes], out=np.zeros(len(counts_for)), where=total[codes] > 0)
-        self.means: Floats = np.bincount(codes, share * answers, level_count).astype(float)
+        start = answers[0] if len(answers) else 0.0  # equal answers then have exactly no spread
+        self.means: Floats = start + np.bincount(codes, share * (answers - start), level_count)
         self.means[self.answer_counts == 0] = math.nan
         away = answers - self.means[codes]
         # n − 1 answers are free to vary: Bessel's correction, also where answers have weights.
@@ -70,8 +72,12 @@ class LevelFigures(Contrasts):
         for term in self.dimensions.terms:
             rows = slice(None) if term.rows is None else term.rows
             influence = [moves[rows] for moves in self._influence]
-            sums.append((term, LevelSums(term.codes, self._codes[rows], influence, self.level_count)))
+            sums.append((term, LevelSums(term.codes, self.codes[rows], influence, self.level_count)))
         return sums
+
+    @property
+    def ranked_count(self) -> int:
+        return self.level_count
 
     def level_of(self, figure: int) -> int:
         return figure % self.level_count

@@ -48,10 +48,10 @@ def ranked_figures(figures: Contrasts, *, bounds: Bounds | None = None) -> Ranki
     studies. That needs the cautious test: among many pairs, some have a variance that is small by chance. ``bounds``
     are those of a difference.
     """
-    p = np.full((len(figures.values), len(figures.values)), np.nan)
+    p = np.full((figures.ranked_count, figures.ranked_count), np.nan)
     for first, second in combinations(range(len(p)), 2):
         p[first, second] = p[second, first] = figures.p_difference(first, second, bounds=bounds, cautious=True)
-    return ranking_of(figures.values, p, figures.level)
+    return ranking_of(figures.values[: figures.ranked_count], p, figures.level)
 
 
 def ranking_of(values: Floats, p: Floats, level: float = 0.95) -> Ranking:
