@@ -54,7 +54,7 @@ class LevelFigures(Contrasts):
         total = np.bincount(codes, counts_for, level_count)
         share = np.divide(counts_for, total[codes], out=np.zeros(len(counts_for)), where=total[codes] > 0)
         start = answers[0] if len(answers) else 0.0  # equal answers then have exactly no spread
-        self.means: Floats = start + np.bincount(codes, share * (answers - start), level_count)
+        self.means: Floats = np.asarray(start + np.bincount(codes, share * (answers - start), level_count), dtype=float)
         self.means[self.answer_counts == 0] = math.nan
         away = answers - self.means[codes]
         # n − 1 answers are free to vary: Bessel's correction, also where answers have weights.
