@@ -29,7 +29,7 @@ def test_cells_and_overall_means_by_hand() -> None:
 
 
 def test_an_interaction_is_the_difference_of_differences() -> None:
-    """Independent answers: the contrast of four means has the standard error √Σ s²/n, and Welch’s degrees of freedom."""
+    """Of independent answers: the standard error is √Σ s²/n, with Welch’s degrees of freedom."""
     rng = np.random.default_rng(1)
     rows, columns = (index.ravel() for index in np.indices((2, 2)))
     first, second = np.repeat(rows, 50), np.repeat(columns, 50)
