@@ -29,6 +29,14 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Sentences:
+    """Findings, each a criterion with what was found on it."""
+
+    macro: ClassVar[str] = "sentences"
+    rows: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """Names and their values."""
 
@@ -68,7 +76,7 @@ class Figures:
     figures: Sequence[Figure]
 
 
-Block = Heading | Note | Facts | Wording | Table | Figure | Figures
+Block = Heading | Note | Sentences | Facts | Wording | Table | Figure | Figures
 
 
 @dataclass(frozen=True, slots=True)

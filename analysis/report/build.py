@@ -26,6 +26,7 @@ from analysis.report.sections import (
     diversity,
     edits,
     exclusions,
+    findings,
     own_ratings,
     preference,
     productions,
@@ -93,11 +94,15 @@ def source_of(data: StudyData, draws: int, seed: int, stops: tuple[type[Exceptio
 
 
 def make_sections(source: Source) -> list[Section]:
-    """Design and data, what exclusion rules leave out, the sections that the type declares, then the general ones.
+    """Findings, design and data, what exclusion rules leave out, the sections that the type declares, then the others.
 
     A section that fails shows its error in its place, and the error is logged.
     """
-    before: list[Maker] = [("design", "What was asked", design.make_section), ("data", "Data", collected.make_section)]
+    before: list[Maker] = [
+        ("findings", "What the study found", findings.make_section),
+        ("design", "What was asked", design.make_section),
+        ("data", "Data", collected.make_section),
+    ]
     if source.description.has_arms:
         before.append(("arms", "Arms", arms.make_section))
     before.append(("stopped", "Stopped early", stopped.make_section))

@@ -13,6 +13,10 @@ from analysis.plots.image_files import png, standalone_svg
 from analysis.report.blocks import Figure, Section
 from common.words import moment_in_utc
 
+#: The key of the section that answers first.
+FINDINGS = "findings"
+#: Sections whose highlights nobody needs beside findings.
+TIMES = ("time", "waiting")
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
 )
@@ -31,6 +35,9 @@ TEMPLATES.globals["downloads"] = downloads
 
 
 def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:
-    highlights = [highlight for section in sections for highlight in section.highlights]
+    answers_first = any(section.key == FINDINGS for section in sections)
+    hidden = TIMES if answers_first else ()
+    highlights = [highlight for section in sections if section.key not in hidden for highlight in section.highlights]
     page = TEMPLATES.get_template("page.html")
-    return page.render(sections=sections, highlights=highlights, made_at=moment_in_utc(made_at), **context)
+    context |= {"answers_first": answers_first, "made_at": moment_in_utc(made_at)}
+    return page.render(sections=sections, highlights=highlights, **context)

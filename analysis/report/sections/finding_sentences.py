@@ -1,0 +1,90 @@
+"""What a comparison found, in one sentence with its figures."""
+
+from __future__ import annotations
+
+import math
+
+from analysis.estimate import p_equals
+from analysis.findings import Answers, Comparison, Difference, LevelResult
+from analysis.inference import ratios
+from analysis.report.estimates import number, with_interval
+from common.words import counted
+
+#: More names would not be read.
+MOST_NAMED = 4
+
+
+def possible_ranks(level: LevelResult) -> str:
+    """“2”, or “1 to 3” where the data allow several."""
+    _, best, worst = level.rank
+    return str(best) if best == worst else f"{best} to {worst}"
+
+
+def comparison_sentence(factor: str, comparison: Comparison) -> str:
+    """Which level is ahead, by how much, how sure; or that the data do not tell."""
+    best, second, *_ = comparison.levels
+    if comparison.reference:
+        return reference_sentence(comparison)
+    difference = next(d for d in comparison.differences if {d.first, d.second} == {best.name, second.name})
+    if math.isnan(difference.p):
+        why = difference.difference.note or "the data do not show how uncertain the difference is"
+        return (
+            f"{best.name} has the highest mean by {factor}, {number(best.mean.value)}, then {second.name}, "
+            f"{number(second.mean.value)}. There is no test: {why}."
+        )
+    tied = [level.name for level in comparison.levels if level.rank[1] == 1]
+    if len(tied) == 1:
+        return (
+            f"{best.name} is ahead: {with_interval(best.mean)} against {with_interval(second.mean)} for {second.name}, "
+            f"the next by {factor}. {size_of(difference)}."
+        )
+    if len(tied) == len(comparison.levels):
+        start = f"The data do not tell apart which {factor} is ahead"
+    else:
+        start = f"{names(tied)} may be the best by {factor}, ahead of the others; the data do not tell these apart"
+    means = f"{best.name} has {with_interval(best.mean)}, {second.name} {with_interval(second.mean)}"
+    return f"{start}: {means}. {size_of(difference)}."
+
+
+def reference_sentence(comparison: Comparison) -> str:
+    """Which levels are above the reference, which below, and which are not told apart from it."""
+    base = next(level for level in comparison.levels if level.name == comparison.reference)
+    groups: dict[str, list[str]] = {"above": [], "below": [], "not told apart from": []}
+    untested = [pair for pair in comparison.differences if math.isnan(pair.p_corrected)]
+    for pair in comparison.differences:
+        if pair in untested:
+            continue
+        side = "above" if pair.difference.value > 0 else "below"
+        groups[side if pair.p_corrected < 0.05 else "not told apart from"].append(pair.first)
+    parts = [
+        f"{names(members)} {'is' if len(members) == 1 else 'are'} {side}" for side, members in groups.items() if members
+    ]
+    if untested:
+        parts.append(f"there is no test of {names([pair.first for pair in untested])}")
+    largest = max(comparison.differences, key=lambda pair: abs(pair.difference.value))
+    start = f"{'; '.join(parts)} {base.name}, which has {with_interval(base.mean)}."
+    return f"{start} The largest difference: {largest.first}. {size_of(largest)}."
+
+
+def size_of(pair: Difference) -> str:
+    """The difference with its interval, p, and size in standard deviations."""
+    if math.isnan(pair.p_corrected):
+        return f"Difference {number(pair.difference.value)}"
+    effect = "" if math.isnan(pair.effect.value) else f", Cohen’s d {number(pair.effect.value)}"
+    return f"Difference {with_interval(pair.difference)}, p {p_equals(pair.p_corrected)} (Holm){effect}"
+
+
+def mean_sentence(answers: Answers) -> str:
+    """The mean over items where nothing is compared."""
+    weights = answers.weights(answers.items * 0)
+    mean = ratios(answers.values * weights, weights, answers.dimensions).estimate(bounds=answers.bounds)
+    why = f" There is no interval: {mean.note}." if mean.note else ""
+    return f"Mean {with_interval(mean)}, over {counted(len(answers), 'answer')}.{why}"
+
+
+def names(levels: list[str]) -> str:
+    """“a, b and c”; the first few of many."""
+    shown = (
+        levels if len(levels) <= MOST_NAMED else [*levels[: MOST_NAMED - 1], f"{len(levels) - MOST_NAMED + 1} others"]
+    )
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -1,0 +1,274 @@
+"""The first section: what the study found, criterion by criterion, and the comparison of levels behind each sentence.
+
+A criterion is a score or a question whose answers have a mean. Source of the methods: `analysis.findings`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis import plots
+from analysis.description import Factor, Score
+from analysis.estimate import Estimate
+from analysis.factors import factors_of, level_names, levels_in_order
+from analysis.findings import Answers, Comparison, compare_levels, level_codes
+from analysis.findings.crossing import Crossing, cross_levels
+from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
+from analysis.report.estimates import how
+from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
+from analysis.report.sections.findings_of_pairs import add_pairs
+from analysis.report.source import MANY_POINTS, Source
+from analysis.report.tables import Column, Table, estimates_table
+
+#: More figures would fill the page; the table has all criteria.
+MOST_FIGURES = 6
+#: Longer tables of differences are folded at first.
+MOST_ROWS = 3
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """A score with its answers, the rows that they were made from, and the name that people read."""
+
+    score: Score
+    rows: pd.DataFrame
+    answers: Answers
+
+    @property
+    def topic(self) -> str:
+        return self.score.topic
+
+
+def make_section(source: Source) -> Section | None:
+    """None if nothing can be compared, and no criterion has a mean."""
+    section = Section(source.key("findings"), "What the study found")
+    criteria = [criterion for score in source.scores if (criterion := criterion_of(source, score)) is not None]
+    factors = factors_of(source.data)
+    sentences: list[tuple[str, str]] = []
+    evidence = Section("", "")
+    compared_topics: set[str] = set()
+    for factor in factors:
+        if factor.of == "part":
+            sentences += add_pairs(source, evidence, factor)
+        comparisons = compared(source, evidence, factor, criteria)
+        if comparisons:
+            add_comparisons(source, evidence, factor, criteria, comparisons)
+            compared_topics |= comparisons.keys()
+            sentences += [
+                (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
+            ]
+    for first, second in combinations([factor for factor in factors if factor.of != "part"], 2):
+        add_crossings(source, evidence, first, second, criteria)
+    if not compared_topics and not sentences:
+        sentences = [(criterion.topic, mean_sentence(criterion.answers)) for criterion in criteria]
+    if not sentences:
+        return None
+    section.add(Sentences(sentences), *evidence.blocks)
+    section.data |= {"sentences": [{"criterion": topic, "sentence": text} for topic, text in sentences]}
+    section.data |= evidence.data
+    return section
+
+
+def criterion_of(source: Source, score: Score) -> Criterion | None:
+    """None if nobody has answered, or the question orders or chooses among options, whose ratings have no mean."""
+    question = source.questions.get(score.topic)
+    if question is None or question.targets or question.scale.level == "pairwise":
+        return None
+    rows = source.ratings_on(score.topic)
+    if rows.empty:
+        return None
+    ends = source.ends_of(score.topic)
+    bounds = None if ends is None else (min(score.sign * end for end in ends), max(score.sign * end for end in ends))
+    own = "items" not in source.dimensions_of(rows).codes
+    answers = Answers.of(
+        score.sign * rows["value"].to_numpy(dtype=float),
+        items=None if own else rows["item"],
+        workers=rows["worker"],
+        parts=rows["target"],
+        contexts=None if own else rows["item"].map(source.items["context"]),
+        bounds=bounds,
+    )
+    return Criterion(score, rows, answers)
+
+
+def codes_of(source: Source, factor: Factor, rows: pd.DataFrame) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+    return level_codes(level_names(source.data, factor, rows), levels_in_order(source.data, factor))
+
+
+def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> dict[str, Comparison]:
+    """The factor's levels on every criterion whose answers have any; a note for those that cannot be compared."""
+    comparisons: dict[str, Comparison] = {}
+    problems: dict[str, list[str]] = {}
+    for criterion in criteria:
+        codes, names = codes_of(source, factor, criterion.rows)
+        if not names:
+            continue
+        try:
+            reference = factor.reference if factor.reference in names else ""
+            comparisons[criterion.topic] = compare_levels(criterion.answers, codes, names, reference=reference)
+        except ValueError as error:
+            problems.setdefault(str(error), []).append(criterion.topic)
+        else:
+            if factor.reference and not reference:
+                missing = f"no answer has the reference {factor.reference}: all levels are compared with each other"
+                problems.setdefault(missing, []).append(criterion.topic)
+    for problem, topics in problems.items():
+        evidence.add(Note(f"By {factor.name}, on {', '.join(topics)}: {problem}.", "warning"))
+    return comparisons
+
+
+def add_comparisons(
+    source: Source,
+    section: Section,
+    factor: Factor,
+    criteria: Sequence[Criterion],
+    comparisons: dict[str, Comparison],
+) -> None:
+    section.add(Heading(f"By {factor.name}"))
+    figures = []
+    for criterion in [criterion for criterion in criteria if criterion.topic in comparisons][:MOST_FIGURES]:
+        figures.append(means_figure(source, factor, criterion.topic, comparisons[criterion.topic]))
+        if chart := shares_figure(source, factor, criterion):
+            figures.append(chart)
+    section.add(Figures(figures))
+    levels = [{"criterion": topic, "level": level} for topic, of in comparisons.items() for level in of.levels]
+    differences = [{"criterion": topic, "pair": pair} for topic, of in comparisons.items() for pair in of.differences]
+    first = next(iter(comparisons.values()))
+    notes = list(dict.fromkeys(note for of in comparisons.values() for note in of.notes))
+    section.add_named(f"levels by {factor.name}", levels_table(factor, levels, notes))
+    section.add_named(f"differences by {factor.name}", differences_table(factor, differences, first))
+
+
+def means_figure(source: Source, factor: Factor, topic: str, comparison: Comparison) -> Figure:
+    estimates = [(f"{level.name[:24]}  {level.letters}", level.mean) for level in comparison.levels]
+    title = f"{topic} by {factor.name}"
+    words = plots.Words(source.key("findings-plot"), title, values_in_words(estimates), f"Mean {topic}")
+    bars = interval_bars(estimates)
+    limits = plots.padded([end for _, *ends in bars for end in ends if math.isfinite(end)])
+    svg = plots.intervals(words, bars, limits=limits)
+    caption = f"{title}: means with 95% intervals. Levels that share a letter are not told apart."
+    return Figure(svg, caption, estimates_table(title, estimates, digits=2))
+
+
+def levels_table(factor: Factor, records: Sequence[dict[str, Any]], notes: Sequence[str]) -> Table:
+    columns = [
+        Column("Criterion", "name", shows="criterion"),
+        Column(factor.name, "name", shows=lambda record: record["level"].name),
+        Column("Mean", shows=lambda record: record["level"].mean),
+        Column("Standardised", shows=lambda record: record["level"].standardised),
+        Column("Rank", "code", shows=lambda record: possible_ranks(record["level"])),
+        Column("Cluster", shows=lambda record: record["level"].cluster),
+        Column("Letters", "code", shows=lambda record: record["level"].letters),
+        Column("Answers", shows=lambda record: record["level"].answers),
+        Column("Items", shows=lambda record: record["level"].items),
+        Column("Workers", shows=lambda record: record["level"].workers),
+    ]
+    note = (
+        f"{ways_in_words([record['level'].mean for record in records])}"
+        "Every item counts the same in a mean. Standardised: in standard deviations from each worker’s own mean. "
+        "Ranks, clusters and letters: from all pairs of levels of a criterion, at 5% with Holm’s correction. A cluster "
+        "ends where every level above differs from every level below."
+    )
+    return Table(f"Levels of {factor.name}", columns, records, " ".join([note, *notes]))
+
+
+def ways_in_words(estimates: Sequence[Estimate]) -> str:
+    """How the intervals were made, or why there are none; the same way is named once."""
+    return "".join(f"{way} " for way in dict.fromkeys(how(estimate) for estimate in estimates) if way)
+
+
+def differences_table(factor: Factor, records: Sequence[dict[str, Any]], comparison: Comparison) -> Table:
+    columns = [
+        Column("Criterion", "name", shows="criterion"),
+        Column("Levels", "text", shows=lambda record: f"{record['pair'].first} − {record['pair'].second}"),
+        Column("Difference", shows=lambda record: record["pair"].difference),
+        Column("p", "p", shows=lambda record: record["pair"].p),
+        Column("p, Holm", "p", shows=lambda record: record["pair"].p_corrected),
+        Column("Cohen’s d", shows=lambda record: record["pair"].effect),
+        Column("Equivalent within ±", shows=lambda record: record["pair"].equivalent_within),
+        Column("Standardised", shows=lambda record: record["pair"].standardised),
+    ]
+    note = (
+        f"{ways_in_words([record['pair'].difference for record in records])}"
+        f"Holm’s correction is over {comparison.family}, on each criterion. Cohen’s d is in standard deviations of "
+        "single answers. Equivalent within: two one-sided tests at 5% show a difference smaller than any larger margin."
+    )
+    return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
+
+
+def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figure | None:
+    """How often every point of a scale was chosen, by level; None if the scale is not ordinal, or too long."""
+    scale = source.questions[criterion.topic].ratings_scale
+    if scale.level != "ordinal" or not 2 <= len(scale.points) <= MANY_POINTS:
+        return None
+    points = sorted(scale.points, key=lambda point: point.value)
+    codes, names = codes_of(source, factor, criterion.rows)
+    values = criterion.rows["value"].to_numpy(dtype=float)
+    counts = [
+        (name, [int(((codes == code) & (values == point.value)).sum()) for point in points])
+        for code, name in enumerate(names)
+    ]
+    title = f"Answers on {criterion.topic} by {factor.name}"
+    ends = (points[0].text, points[-1].text)
+    described = f"Stacked bars around the middle of the scale, from {ends[0]} on the left to {ends[1]} on the right."
+    words = plots.Words(
+        source.key("findings-shares"), title, described, "Share of answers on either side of the middle"
+    )
+    svg = plots.diverging(words, [(name[:24], row) for name, row in counts], [p.key for p in points], ends=ends)
+    columns = [Column(factor.name, "name"), *(Column(point.text) for point in points)]
+    return Figure(svg, f"{title}.", Table(title, columns, [(name, *row) for name, row in counts], "Number of answers."))
+
+
+def add_crossings(
+    source: Source, section: Section, first: Factor, second: Factor, criteria: Sequence[Criterion]
+) -> None:
+    """The means of every combination of two factors' levels with overall rows, and interactions."""
+    crossings: dict[str, Crossing] = {}
+    for criterion in criteria:
+        sides = [codes_of(source, factor, criterion.rows) for factor in (first, second)]
+        if any(not 2 <= len(names) <= MANY_POINTS for _, names in sides):
+            continue
+        try:
+            crossings[criterion.topic] = cross_levels(criterion.answers, *sides)
+        except ValueError:
+            continue
+    if not crossings:
+        return
+    cells = [{"criterion": topic, "cell": cell} for topic, of in crossings.items() for cell in of.cells if cell.answers]
+    columns = [
+        Column("Criterion", "name", shows="criterion"),
+        Column(first.name, "name", shows=lambda record: record["cell"].first),
+        Column(second.name, "name", shows=lambda record: record["cell"].second),
+        Column("Mean", shows=lambda record: record["cell"].mean),
+        Column("Answers", shows=lambda record: record["cell"].answers),
+    ]
+    notes = " ".join(dict.fromkeys(note for of in crossings.values() for note in of.notes))
+    both = f"{first.name} and {second.name}"
+    section.add(Heading(f"By {both}"))
+    section.add_named(f"cells by {both}", Table(f"Means by {both}", columns, cells, notes, fold=len(cells) > 12))
+    tests = [{"criterion": topic, "test": test} for topic, of in crossings.items() for test in of.interactions]
+    if not tests:
+        return
+    columns = [
+        Column("Criterion", "name", shows="criterion"),
+        Column(first.name, "text", shows=lambda record: f"{record['test'].first} − {record['test'].first_base}"),
+        Column(
+            second.name, "text", shows=lambda record: f"{record['test'].second} against {record['test'].second_base}"
+        ),
+        Column("Interaction", shows=lambda record: record["test"].difference),
+        Column("p", "p", shows=lambda record: record["test"].p),
+        Column("p, Holm", "p", shows=lambda record: record["test"].p_corrected),
+    ]
+    note = (
+        f"By how much a difference of {first.name} at one level of {second.name} exceeds that at another. Holm’s "
+        "correction is over the interactions of a criterion."
+    )
+    section.add_named(f"interactions of {both}", Table(f"Interactions of {both}", columns, tests, note, fold=True))
