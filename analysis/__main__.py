@@ -9,11 +9,21 @@ import os
 import sys
 from collections.abc import Sequence
 
-from analysis.commands import agreement, detection, diversity, evaluation, preference, report, variability, writing
+from analysis.commands import (
+    agreement,
+    compare,
+    detection,
+    diversity,
+    evaluation,
+    preference,
+    report,
+    variability,
+    writing,
+)
 from analysis.commands.options import Parser
 from analysis.tables import InputError
 
-COMMANDS = (agreement, preference, detection, diversity, evaluation, report, writing, variability)
+COMMANDS = (agreement, compare, preference, detection, diversity, evaluation, report, writing, variability)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
