@@ -14,7 +14,10 @@ from analysis.commands.output import Outcome, options_used, print_json, without_
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, number_in, numbers, refuse_empty
 from analysis.estimate import Estimate, p_value
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
+from analysis.findings.answers import Codes
 from analysis.findings.crossing import Crossing, cross_levels
+from analysis.inference import holm
+from analysis.inference.mixed import MixedModelError, fit_mixed_model
 from analysis.tables import InputError, read_columns, shown
 from common.words import counted
 
@@ -49,6 +52,8 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     meaning = "a difference smaller than this does not matter: adds the p of two one-sided tests (TOST)"
     parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
+    meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
+    parser.add_argument("--mixed", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
     meaning = "only the rows with this value, such as criterion=quality; can be repeated"
@@ -80,12 +85,14 @@ def run(args: argparse.Namespace) -> int:
             first, second = factors.values()
             crossings[label] = cross_levels(answers, first, second, level=args.confidence)
     if args.json:
-        print_json(outcome_of(args, frame, comparisons, crossings))
+        print_json(outcome_of(args, frame, criteria, factors, comparisons, crossings))
         return 0
     print(f"{args.file}: {counted(len(frame), 'answer')}")
     for label, by_factor in comparisons.items():
         for name, comparison in by_factor.items():
             print_comparison(f"{label} by {name}", name, comparison)
+            if args.mixed:
+                print_mixed(mixed_differences(criteria[label], factors[name], comparison))
         if label in crossings:
             print_crossing(" and ".join(args.factor), crossings[label])
     return 0
@@ -138,6 +145,8 @@ def answers_in(args: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Answe
 def outcome_of(
     args: argparse.Namespace,
     frame: pd.DataFrame,
+    criteria: dict[str, Answers],
+    factors: dict[str, tuple[Codes, tuple[str, ...]]],
     comparisons: dict[str, dict[str, Comparison]],
     crossings: dict[str, Crossing],
 ) -> Outcome:
@@ -150,6 +159,13 @@ def outcome_of(
             estimates |= {f"{start}.difference.{d.first}.{d.second}": d.difference for d in comparison.differences}
             estimates |= {f"{start}.effect.{d.first}.{d.second}": d.effect for d in comparison.differences}
             kept = ("first", "second", "p", "p_corrected", "equivalent_within", "p_equivalent")
+            if args.mixed:
+                by_model = mixed_differences(criteria[label], factors[name], comparison)
+                figures[f"{start}.mixed"] = (
+                    by_model
+                    if isinstance(by_model, str)
+                    else {pair: difference.to_dict() | {"p_corrected": p} for pair, (difference, p) in by_model.items()}
+                )
             figures[start] = {
                 "levels": [
                     {key: value for key, value in asdict(level).items() if key not in ("mean", "standardised")}
@@ -197,6 +213,37 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
     print(f"  Holm’s correction: {comparison.family}")
     for note in comparison.notes:
         print(f"  {note}")
+
+
+def mixed_differences(
+    answers: Answers, factor: tuple[Codes, tuple[str, ...]], comparison: Comparison
+) -> dict[str, tuple[Estimate, float]] | str:
+    """The differences of a comparison by the mixed model with their p, corrected; or why there is no such model."""
+    codes, names = factor
+    used = codes >= 0
+    try:
+        if answers.own:
+            raise MixedModelError("answers about no item have no effect of items")
+        fit = fit_mixed_model(answers.values[used], codes[used], answers.items[used], answers.workers[used])
+    except MixedModelError as error:
+        return str(error)
+    pairs = [(names.index(pair.first), names.index(pair.second)) for pair in comparison.differences]
+    freedom = [comparison.freedom(pair.first, pair.second) for pair in comparison.differences]
+    tests = [fit.p_difference(*pair, degrees) for pair, degrees in zip(pairs, freedom, strict=True)]
+    estimates = [
+        fit.difference(*pair, degrees, level=comparison.figures.level)
+        for pair, degrees in zip(pairs, freedom, strict=True)
+    ]
+    labels = [f"{pair.first} − {pair.second}" for pair in comparison.differences]
+    return dict(zip(labels, zip(estimates, holm(tests).tolist(), strict=True), strict=True))
+
+
+def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
+    if isinstance(differences, str):
+        print(f"  No mixed model: {differences}. The figures above do not need it.")
+        return
+    for name, (difference, p) in differences.items():
+        print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
 
 
 def print_crossing(title: str, crossing: Crossing) -> None:

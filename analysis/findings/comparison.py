@@ -63,14 +63,21 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """``levels`` from the largest mean down. ``reference``: what the others are compared with; empty: all pairs."""
+    """``levels`` from the largest mean down. ``reference``: what the others are compared with; empty: all pairs.
+    ``figures`` has the means in the order of ``names``."""
 
     levels: tuple[LevelResult, ...]
     differences: tuple[Difference, ...]
     reference: str
+    names: tuple[str, ...]
     figures: LevelFigures
     notes: tuple[str, ...]
     margin: float | None = None
+
+    def freedom(self, first: str, second: str) -> float:
+        """The degrees of freedom of the difference of two levels. ValueError: no such level."""
+        at = [self.names.index(name) for name in (first, second)]
+        return self.figures.spread(self.figures.weights_of(*at)).freedom
 
     @cached_property
     def family(self) -> str:
@@ -132,7 +139,7 @@ def compare_levels(
         pairs = [(index, base) for index in order if index != base]
     differences = tuple(differences_of(figures, standard, pairs, names, answers, margin))
     notes = tuple(notes_on(answers, levels, names, standard))
-    return Comparison(results, differences, reference, figures, notes, margin)
+    return Comparison(results, differences, reference, tuple(names), figures, notes, margin)
 
 
 def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
