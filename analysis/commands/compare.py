@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -158,7 +159,7 @@ def outcome_of(
             estimates |= {f"{start}.mean.{level.name}": level.mean for level in comparison.levels}
             estimates |= {f"{start}.difference.{d.first}.{d.second}": d.difference for d in comparison.differences}
             estimates |= {f"{start}.effect.{d.first}.{d.second}": d.effect for d in comparison.differences}
-            kept = ("first", "second", "p", "p_corrected", "equivalent_within", "p_equivalent")
+            kept = ("first", "second", "p", "p_corrected", "equivalent_within", "p_equivalent", "p_these_workers")
             if args.mixed:
                 by_model = mixed_differences(criteria[label], factors[name], comparison)
                 figures[f"{start}.mixed"] = (
@@ -211,6 +212,9 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
     for way in ways:
         print(f"  {way}")
     print(f"  Holm’s correction: {comparison.family}")
+    for name, pair in zip(pairs, comparison.differences, strict=True):
+        if not math.isnan(pair.p_these_workers):
+            print(f"  {name}: p {p_value(pair.p_these_workers)} about new items and these workers (sign-flip, Holm)")
     for note in comparison.notes:
         print(f"  {note}")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -16,7 +16,8 @@ import numpy as np
 from analysis.estimate import Estimate
 from analysis.findings.answers import Answers, Codes
 from analysis.findings.letters import clusters_of, letters_of
-from analysis.inference import LevelFigures, bounds_of_difference, holm, ranked_figures
+from analysis.inference import LEAST_CLUSTERS, LevelFigures, bounds_of_difference, holm, ranked_figures
+from analysis.inference.sign_flip import sign_flip_p
 from common.words import counted
 
 #: With more levels there would be hundreds of differences, of which Holm's correction leaves next to nothing.
@@ -47,7 +48,9 @@ class Difference:
 
     ``effect``: Cohen's d. ``equivalent_within``: the smallest margin within which two one-sided tests at 5% show the
     levels to be equivalent; ``p_equivalent``: their p for the margin that was asked for, else NaN.
-    ``standardised``: the difference in standard deviations within workers.
+    ``standardised``: the difference in standard deviations within workers. ``p_these_workers``: where there are too few
+    workers for ``p``, that of a sign-flip test over items or contexts with both levels, which is about new items and
+    these workers; else NaN. It is corrected like ``p``.
     """
 
     first: str
@@ -59,6 +62,7 @@ class Difference:
     equivalent_within: float
     p_equivalent: float
     standardised: Estimate | None
+    p_these_workers: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -137,9 +141,12 @@ def compare_levels(
     if reference:
         base = names.index(reference)
         pairs = [(index, base) for index in order if index != base]
-    differences = tuple(differences_of(figures, standard, pairs, names, answers, margin))
+    differences = differences_of(figures, standard, pairs, names, answers, margin)
+    if len(np.unique(answers.workers)) < LEAST_CLUSTERS and not answers.own:
+        flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
+        differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
     notes = tuple(notes_on(answers, levels, names, standard))
-    return Comparison(results, differences, reference, tuple(names), figures, notes, margin)
+    return Comparison(results, tuple(differences), reference, tuple(names), figures, notes, margin)
 
 
 def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
@@ -194,6 +201,19 @@ def differences_of(
         )
         for (first, second), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
     ]
+
+
+def paired_p(answers: Answers, levels: Codes, first: int, second: int) -> float:
+    """p of a sign-flip test of the differences of two levels within contexts (or items) that have both."""
+    means = []
+    for level in (first, second):
+        rows = levels == level
+        contexts = answers.contexts[rows]
+        sums = np.bincount(contexts, answers.values[rows], int(answers.contexts.max()) + 1)
+        counts = np.bincount(contexts, minlength=len(sums))
+        means.append(np.divide(sums, counts, out=np.full(len(sums), math.nan), where=counts > 0))
+    differences = means[0] - means[1]
+    return sign_flip_p(differences[~np.isnan(differences)])
 
 
 def equivalence_margin(figures: LevelFigures, first: int, second: int) -> float:

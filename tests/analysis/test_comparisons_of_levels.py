@@ -143,6 +143,27 @@ def test_few_workers_have_means_without_tests() -> None:
     assert {level.letters for level in result.levels} == {"a"}
 
 
+def test_few_workers_who_rated_shared_contexts_have_a_test_about_items() -> None:
+    """Ten contexts with all three levels, three workers: the p of SciPy's sign-flip test over contexts."""
+    answers, levels = crossed(6, 1.0, nested=False)
+    few = answers.workers < 3
+    answers, levels = answers.chosen(few), levels[few]
+    result = compare_levels(answers, levels, ["low", "middle", "high"], reference="low")
+    tests = []
+    for level in (2, 1):
+        means = [
+            [answers.values[(levels == at) & (answers.contexts == context)].mean() for context in range(10)]
+            for at in (level, 0)
+        ]
+        differences = np.array(means[0]) - np.array(means[1])
+        tests.append(
+            stats.permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=10**6).pvalue
+        )
+    tests = [min(1.0, max(2 * min(tests), p) if p != min(tests) else 2 * p) for p in tests]
+    assert [pair.p_these_workers for pair in result.differences] == pytest.approx(tests)
+    assert all(math.isnan(pair.p) for pair in result.differences)
+
+
 def test_equal_values_have_no_test() -> None:
     answers, levels = crossed(5, 0.0)
     result = compare_levels(
