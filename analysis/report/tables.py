@@ -110,7 +110,12 @@ class Table:
 
 
 def estimates_table(
-    caption: str, estimates: Mapping[str, Estimate] | Iterable[tuple[str, Estimate]], *, digits: int = 3, note: str = ""
+    caption: str,
+    estimates: Mapping[str, Estimate] | Iterable[tuple[str, Estimate]],
+    *,
+    digits: int = 3,
+    note: str = "",
+    fold: bool = False,
 ) -> Table:
     """Name, value, interval, n and method, one row per estimate."""
     records = list(estimates.items() if isinstance(estimates, Mapping) else estimates)
@@ -122,7 +127,7 @@ def estimates_table(
         Column("n", shows=lambda record: size(record[1])),
         Column("How", "how", shows=lambda record: record[1]),
     ]
-    return Table(caption, columns, records, note)
+    return Table(caption, columns, records, note, fold)
 
 
 def keyed(records: Iterable[Mapping[str, Any]], key: str) -> dict[Any, dict[str, Any]]:

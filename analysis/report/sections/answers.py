@@ -84,7 +84,7 @@ def add_question(source: Source, section: Section, key: str, topic: str, questio
         section.add(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
     if centre:
         caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
-        section.add(estimates_table(caption, centre, digits=2))
+        section.add(estimates_table(caption, centre, digits=2, fold=True))
     if coefficients:
         section.add(agreement_table(topic, level, frame, coefficients))
     elif not source.description.own_work:
@@ -107,7 +107,7 @@ def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: d
     note = f"A unit is what was rated: here {units}. " + explanation(level)
     if units != "items":
         note += " Parts of an item are resampled separately, as if they were independent."
-    return estimates_table(f"{topic}: agreement ({level} scale)", coefficients, note=note)
+    return estimates_table(f"{topic}: agreement ({level} scale)", coefficients, note=note, fold=True)
 
 
 def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:

@@ -20,7 +20,8 @@ MOST_ROWS, MOST_COLUMNS = 50, 60
 def add_matrix(
     source: Source, section: Section, topic: str, question: QuestionDescription, frame: pd.DataFrame
 ) -> None:
-    """A heat map of the ratings, items by their mean and workers by their bias; none with fewer than two of either.
+    """The ratings as a matrix, items by their mean and workers by their bias; none with fewer than two of either. The
+    page draws that of the first question: who rated what hardly differs between questions.
 
     Items are sorted by mean rating, the highest at the top; workers by the mean of rating − item mean, the most
     critical on the left. Ratings of an item's parts are averaged.
@@ -38,11 +39,14 @@ def add_matrix(
     table = averaged(row[item], column[worker], value, (rows, columns))
     items_of = [np.flatnonzero(row == position) for position in range(rows)]
     workers_of = [np.flatnonzero(column == position) for position in range(columns)]
+    is_first = "matrix" not in section.data
     section.data.setdefault("matrix", {})[topic] = {
         "items": [[str(name) for name in items[group]] for group in items_of],
         "workers": [[str(name) for name in workers[group]] for group in workers_of],
         "mean_ratings": table,
     }
+    if not is_first:
+        return
     numbers = [
         (position, counted(len(group), "item"), float(means[group].mean()), int(np.isin(item, group).sum()))
         for position, group in enumerate(items_of, start=1)

@@ -17,7 +17,7 @@ from common.words import counted, money
 
 
 def make_section(source: Source) -> Section:
-    """Seconds per rating and per submission, and the resulting pay per hour."""
+    """Seconds per rating and per submission, and the resulting pay per hour. The page draws the first question's."""
     section = Section(source.key("time"), "Time")
     medians: dict[str, Estimate] = {}
     for topic in source.questions:
@@ -26,7 +26,7 @@ def make_section(source: Source) -> Section:
         seconds = timed["seconds"]
         median = attempt(partial(median_estimate, seconds, source.dimensions_of(timed)), n_of="ratings")
         medians[f"One rating of “{topic}”"] = replace(median, n_of="ratings")
-        if topic in source.scored_topics and len(seconds):
+        if topic in source.scored_topics and len(seconds) and not any(section.tables):
             section.add(
                 seconds_histogram(
                     f"time-{source.scored_topics.index(topic)}",

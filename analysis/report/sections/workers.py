@@ -45,7 +45,7 @@ def make_section(source: Source) -> Section:
         workers = workers.sort_values("agreement", kind="stable", na_position="last").reset_index()
         if numeric:
             add_matrix(source, section, topic, question, frame)
-        section.add(workers_table(topic, workers, numeric=numeric))
+        section.add(workers_table(topic, workers, numeric=numeric, fold=len(source.scored_topics) > 1))
         section.data[topic] = workers
     add_flags(source, section)
     return section
@@ -59,7 +59,7 @@ def per_worker(used: pd.DataFrame) -> str:
     return f"median {number(median, 0 if median.is_integer() else 1)}, from {counts.min():,} to {counts.max():,}"
 
 
-def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool) -> Table:
+def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool, fold: bool) -> Table:
     def with_limits(name: str) -> Callable[[dict[str, Any]], Estimate]:
         return lambda worker: Estimate(worker[name], worker[f"{name}_low"], worker[f"{name}_high"])
 
@@ -87,7 +87,7 @@ def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool) -> Table:
         note += f" Agreement is not defined for {undefined:,} of {counted(len(workers), 'worker')} ({why})."
     shown = workers.head(MOST_WORKERS).to_dict("records")
     caption = f"{topic}: workers, lowest agreement first"
-    return Table(caption, columns, shown, note, fold=len(workers) > MOST_UNFOLDED)
+    return Table(caption, columns, shown, note, fold=fold or len(workers) > MOST_UNFOLDED)
 
 
 def add_flags(source: Source, section: Section) -> None:
