@@ -33,6 +33,8 @@ from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
 
+#: The topic of the question, unless the type names another.
+JUDGEMENT = "judgement"
 #: The measures of a group of answers after its accuracy: field, name, short name.
 MEASURES = (
     ("precision", "Precision", "Precision"),
@@ -53,7 +55,7 @@ PUBLISHED = (
 def make_section(
     source: Source,
     *,
-    topic: str = "judgement",
+    topic: str = JUDGEMENT,
     text_source: str = "source",
     domain: str = "domain",
     human: str = "human",
@@ -95,7 +97,13 @@ def make_section(
     return section
 
 
-def judged(source: Source, ratings: pd.DataFrame, text_source: str, domain: str, human: str) -> Judgements:
+def judged(
+    source: Source,
+    ratings: pd.DataFrame,
+    text_source: str = "source",
+    domain: str = "domain",
+    human: str = "human",
+) -> Judgements:
     """Judgements with ``domain``, ``model`` (the machine source that the worker saw) and ``arm``. ValueError: no
     source."""
     cells = source.items["cells"]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from analysis.estimate import p_equals
 from analysis.findings import Answers, Comparison, Difference, LevelResult
+from analysis.findings.answers import natural
 from analysis.inference import ratios
 from analysis.report.estimates import number, with_interval
 from common.words import counted
@@ -20,8 +22,24 @@ def possible_ranks(level: LevelResult) -> str:
     return str(best) if best == worst else f"{best} to {worst}"
 
 
+def spoken(factor: str, level: str) -> str:
+    """The level in a sentence: a bare number needs the name of its factor."""
+    return f"{factor} {level}" if natural(level)[0] < math.inf else level
+
+
 def comparison_sentence(factor: str, comparison: Comparison) -> str:
     """Which level is ahead, by how much, how sure; or that the data do not tell."""
+    spoken_levels = [replace(level, name=spoken(factor, level.name)) for level in comparison.levels]
+    spoken_pairs = [
+        replace(pair, first=spoken(factor, pair.first), second=spoken(factor, pair.second))
+        for pair in comparison.differences
+    ]
+    comparison = replace(
+        comparison,
+        levels=tuple(spoken_levels),
+        differences=tuple(spoken_pairs),
+        reference=spoken(factor, comparison.reference) if comparison.reference else "",
+    )
     best, second, *_ = comparison.levels
     if comparison.reference:
         return reference_sentence(comparison)

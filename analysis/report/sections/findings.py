@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +23,7 @@ from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
 from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.detection import JUDGEMENT, judged
 from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
 from analysis.report.sections.findings_of_pairs import add_pairs
 from analysis.report.source import MANY_POINTS, Source
@@ -36,21 +37,19 @@ MOST_ROWS = 3
 
 @dataclass(frozen=True)
 class Criterion:
-    """A score with its answers, the rows that they were made from, and the name that people read."""
+    """The answers on a topic, the rows that they were made from, and the name that people read."""
 
-    score: Score
+    topic: str
+    name: str
     rows: pd.DataFrame
     answers: Answers
-
-    @property
-    def topic(self) -> str:
-        return self.score.topic
 
 
 def make_section(source: Source) -> Section | None:
     """None if nothing can be compared, and no criterion has a mean."""
     section = Section(source.key("findings"), "What the study found")
     criteria = [criterion for score in source.scores if (criterion := criterion_of(source, score)) is not None]
+    criteria = [as_accuracy(source, criterion) for criterion in criteria]
     factors = factors_of(source.data)
     sentences: list[tuple[str, str]] = []
     evidence = Section("", "")
@@ -68,7 +67,7 @@ def make_section(source: Source) -> Section | None:
     for first, second in combinations([factor for factor in factors if factor.of != "part"], 2):
         add_crossings(source, evidence, first, second, criteria)
     if not compared_topics and not sentences:
-        sentences = [(criterion.topic, mean_sentence(criterion.answers)) for criterion in criteria]
+        sentences = [(criterion.name, mean_sentence(criterion.answers)) for criterion in criteria]
     if not sentences:
         return None
     section.add(Sentences(sentences), *evidence.blocks)
@@ -78,9 +77,9 @@ def make_section(source: Source) -> Section | None:
 
 
 def criterion_of(source: Source, score: Score) -> Criterion | None:
-    """None if nobody has answered, or the question orders or chooses among options, whose ratings have no mean."""
+    """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own."""
     question = source.questions.get(score.topic)
-    if question is None or question.targets or question.scale.level == "pairwise":
+    if question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None:
         return None
     rows = source.ratings_on(score.topic)
     if rows.empty:
@@ -96,7 +95,22 @@ def criterion_of(source: Source, score: Score) -> Criterion | None:
         contexts=None if own else rows["item"].map(source.items["context"]),
         bounds=bounds,
     )
-    return Criterion(score, rows, answers)
+    return Criterion(score.topic, score.topic, rows, answers)
+
+
+def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
+    """Where texts are judged to be by a person or a machine: how often that is right, not what was answered."""
+    for section in source.description.sections:
+        parameters = dict(section.parameters)
+        if section.name != "human_or_machine" or parameters.pop("topic", JUDGEMENT) != criterion.topic:
+            continue
+        try:
+            right = judged(source, criterion.rows, **parameters).frame["right"].to_numpy(dtype=float)
+        except ValueError:
+            continue  # the section on detection says why
+        answers = replace(criterion.answers, values=right, bounds=(0.0, 1.0))
+        return replace(criterion, name="accuracy", answers=answers)
+    return criterion
 
 
 def codes_of(source: Source, factor: Factor, rows: pd.DataFrame) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
@@ -113,13 +127,13 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
             continue
         try:
             reference = factor.reference if factor.reference in names else ""
-            comparisons[criterion.topic] = compare_levels(criterion.answers, codes, names, reference=reference)
+            comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
         except ValueError as error:
-            problems.setdefault(str(error), []).append(criterion.topic)
+            problems.setdefault(str(error), []).append(criterion.name)
         else:
             if factor.reference and not reference:
                 missing = f"no answer has the reference {factor.reference}: all levels are compared with each other"
-                problems.setdefault(missing, []).append(criterion.topic)
+                problems.setdefault(missing, []).append(criterion.name)
     for problem, topics in problems.items():
         evidence.add(Note(f"By {factor.name}, on {', '.join(topics)}: {problem}.", "warning"))
     return comparisons
@@ -134,8 +148,8 @@ def add_comparisons(
 ) -> None:
     section.add(Heading(f"By {factor.name}"))
     figures = []
-    for criterion in [criterion for criterion in criteria if criterion.topic in comparisons][:MOST_FIGURES]:
-        figures.append(means_figure(source, factor, criterion.topic, comparisons[criterion.topic]))
+    for criterion in [criterion for criterion in criteria if criterion.name in comparisons][:MOST_FIGURES]:
+        figures.append(means_figure(source, factor, criterion.name, comparisons[criterion.name]))
         if chart := shares_figure(source, factor, criterion):
             figures.append(chart)
     section.add(Figures(figures))
@@ -237,7 +251,7 @@ def add_crossings(
         if any(not 2 <= len(names) <= MANY_POINTS for _, names in sides):
             continue
         try:
-            crossings[criterion.topic] = cross_levels(criterion.answers, *sides)
+            crossings[criterion.name] = cross_levels(criterion.answers, *sides)
         except ValueError:
             continue
     if not crossings:

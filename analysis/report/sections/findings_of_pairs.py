@@ -10,6 +10,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from analysis import plots
 from analysis.description import Factor
 from analysis.estimate import Estimate, p_equals
@@ -28,11 +30,12 @@ def add_pairs(source: Source, section: Section, factor: Factor) -> list[tuple[st
     """Add every criterion whose answers compare two parts of an item. Returns criteria with their sentences."""
     if len(factor.parts) != 2:
         return []
-    pairwise = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
+    topics = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
+    topics += [score.topic for score in source.scores if score.middle is not None and score.topic not in topics]
     records: list[dict[str, Any]] = []
     figures: list[Figure] = []
     sentences: list[tuple[str, str]] = []
-    for topic in pairwise:
+    for topic in topics:
         try:
             of_topic = level_records(source, factor, topic)
         except ValueError as error:
@@ -57,7 +60,9 @@ def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, 
     if not between.any():
         return []
     rows, first, second = rows[between], first[between], second[between]
-    comparisons = comparisons_from_choices(first, second, rows["value"])
+    # Only the direction counts: how much better one part is, is on a scale that ranks cannot use.
+    middle = next((score.middle for score in source.scores if score.topic == topic and score.middle is not None), 0.0)
+    comparisons = comparisons_from_choices(first, second, np.sign(rows["value"] - middle))
     dimensions = Dimensions.of(items=rows["item"], workers=rows["worker"]).chosen(comparisons.left)
     scores = system_scores(comparisons, dimensions)
     try:
