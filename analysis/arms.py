@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.description import Score
 from analysis.estimate import Estimate
-from analysis.inference import Bounds, Dimensions, Figures, ratios
+from analysis.inference import Bounds, Dimensions, Figures, bounds_of_difference, ratios
 from analysis.scores import prepared_ratings
 
 
@@ -48,7 +48,7 @@ class ArmMeans:
 
     @property
     def _apart(self) -> Bounds | None:
-        return None if self.bounds is None else (self.bounds[0] - self.bounds[1], self.bounds[1] - self.bounds[0])
+        return bounds_of_difference(self.bounds)
 
 
 def arm_means(

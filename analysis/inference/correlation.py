@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.estimate import Estimate
-from analysis.inference.crossed import Dimensions, Floats, Ints, figures_from_influence
+from analysis.inference.cluster_sums import Floats, Ints
+from analysis.inference.crossed import figures_from_influence
+from analysis.inference.dimensions import Dimensions
 
 Kind = Literal["spearman", "pearson"]
 FEWEST = 3

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.estimate import Estimate
-from analysis.inference.crossed import Bounds, Dimensions, figures_from_influence, ratios
+from analysis.inference.contrasts import Bounds
+from analysis.inference.crossed import figures_from_influence, ratios
+from analysis.inference.dimensions import Dimensions
 
 
 def mean_estimate(

@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.inference.crossed import Bounds, Figures, Floats
+from analysis.inference.cluster_sums import Floats
+from analysis.inference.contrasts import Bounds, Contrasts
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -40,17 +41,17 @@ class Ranking:
         return best == worst
 
 
-def ranked_figures(figures: Figures, *, bounds: Bounds | None = None) -> Ranking:
+def ranked_figures(figures: Contrasts, *, bounds: Bounds | None = None) -> Ranking:
     """Rank the figures; two have different ranks for certain if their difference is significant.
 
     Holm's correction covers all pairs, so if all figures are equal, any two are told apart in at most 1 − level of
     studies. That needs the cautious test: among many pairs, some have a variance that is small by chance. ``bounds``
     are those of a difference.
     """
-    p = np.full((len(figures.values), len(figures.values)), np.nan)
+    p = np.full((figures.ranked_count, figures.ranked_count), np.nan)
     for first, second in combinations(range(len(p)), 2):
         p[first, second] = p[second, first] = figures.p_difference(first, second, bounds=bounds, cautious=True)
-    return ranking_of(figures.values, p, figures.level)
+    return ranking_of(figures.values[: figures.ranked_count], p, figures.level)
 
 
 def ranking_of(values: Floats, p: Floats, level: float = 0.95) -> Ranking:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.estimate import Estimate
-from analysis.inference import holm, ratios
+from analysis.inference import bounds_of_difference, holm, ratios
 from analysis.report.blocks import Section
 from analysis.report.source import NUMERIC, Source
 from analysis.report.tables import Column, Table, grouped
@@ -62,8 +62,7 @@ def difference_of_means(
     sides = (rows["arm"].to_numpy()[:, None] == np.array([first, second], dtype=object)).astype(float)
     values = rows["value"].to_numpy(dtype=float)[:, None]
     figures = ratios(values * sides, sides, source.dimensions_of(rows))
-    ends = source.ends_of(topic)
-    bounds = None if ends is None else (ends[0] - ends[1], ends[1] - ends[0])
+    bounds = bounds_of_difference(source.ends_of(topic))
     return figures.difference(0, 1, bounds=bounds), figures.p_difference(0, 1, bounds=bounds)
 
 

@@ -1,0 +1,148 @@
+"""The answers on one criterion, as comparisons of levels need them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from analysis.inference import LEAST_CLUSTERS, Bounds, Dimensions
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """N answers on one criterion, all arrays (N,).
+
+    ``values`` are numbers, where higher is better or more. ``items``, ``workers`` and ``contexts`` are codes: the items
+    of one context, such as the outputs of several systems for one prompt, are alike. ``parts`` are codes of the part of
+    the item that an answer is about. ``own``: every worker answered about something of their own, or about no item, so
+    that only workers vary. ``bounds``: the ends of the scale, if known.
+    """
+
+    values: Floats
+    items: Codes
+    workers: Codes
+    parts: Codes
+    contexts: Codes
+    own: bool = False
+    bounds: Bounds | None = None
+
+    @classmethod
+    def of(
+        cls,
+        values: ArrayLike,
+        *,
+        items: ArrayLike | None,
+        workers: ArrayLike,
+        parts: ArrayLike | None = None,
+        contexts: ArrayLike | None = None,
+        bounds: Bounds | None = None,
+    ) -> Answers:
+        """From names. ``items`` None: the answers are about no item that others answered about. Without ``contexts``,
+        or with an empty one, an item is its own context.
+
+        ValueError: lengths differ, no answers, a NaN, a worker or item without a name.
+        """
+        numbers = np.asarray(values, dtype=float)
+        if not len(numbers):
+            raise ValueError("there are no answers")
+        if np.isnan(numbers).any():
+            raise ValueError("an answer is missing: leave out its row")
+        worker_codes = _codes(workers, "worker", len(numbers))
+        item_codes = worker_codes if items is None else _codes(items, "item", len(numbers))
+        part_codes = np.zeros(len(numbers), dtype=np.int64) if parts is None else _codes(parts, "part", len(numbers))
+        context_codes = item_codes
+        if contexts is not None and items is not None:
+            names = np.asarray(contexts, dtype=object)
+            alone = pd.isna(names) | (names == "")
+            context_codes = np.where(alone, -1 - item_codes, pd.factorize(names)[0])
+            context_codes = np.asarray(pd.factorize(context_codes)[0], dtype=np.int64)
+        return cls(numbers, item_codes, worker_codes, part_codes, context_codes, items is None, bounds)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def chosen(self, rows: ArrayLike) -> Answers:
+        """Some of the answers, by a flag for each or by their numbers."""
+        keep = np.asarray(rows)
+        columns = {name: getattr(self, name)[keep] for name in ("values", "items", "workers", "parts", "contexts")}
+        return replace(self, **columns)
+
+    @property
+    def cluster_name(self) -> str:
+        """What varies besides workers: contexts, if items share them and there are enough; else items."""
+        context_count = len(np.unique(self.contexts))
+        shared = context_count < len(np.unique(self.items))
+        return "contexts" if shared and context_count >= LEAST_CLUSTERS else "items"
+
+    @property
+    def dimensions(self) -> Dimensions:
+        if self.own:
+            return Dimensions({"workers": self.workers})
+        clusters = self.contexts if self.cluster_name == "contexts" else self.items
+        return Dimensions({self.cluster_name: clusters, "workers": self.workers})
+
+    def weights(self, levels: Codes) -> Floats:
+        """How much each answer counts in the mean of its level, so that all items of a level count the same, and all
+        parts of an item; the same for all answers that are about no item. ``levels`` (N,) are codes."""
+        if self.own:
+            return np.ones(len(self))
+        items, parts = int(self.items.max()) + 1, int(self.parts.max()) + 1
+        of_item = pd.factorize(levels * items + self.items)[0]
+        of_part = pd.factorize(of_item * parts + self.parts)[0]
+        answers = np.bincount(of_part)
+        _, first = np.unique(of_part, return_index=True)
+        parts_of_item = np.bincount(of_item[first])
+        return np.asarray(1 / (answers[of_part] * parts_of_item[of_item]))
+
+    def standardised(self) -> tuple[Answers, Flags]:
+        """The answers in standard deviations from their worker's mean, over all of the worker's answers, as the
+        Conference on Machine Translation does (Barrault et al. 2020, §3).
+
+        And which of the N answers are in it: not those of workers whose answers do not vary.
+        """
+        count = np.bincount(self.workers)
+        mean = np.bincount(self.workers, self.values) / np.maximum(count, 1)
+        away = self.values - mean[self.workers]
+        squares = np.bincount(self.workers, away**2)
+        sd = np.sqrt(np.divide(squares, count - 1, out=np.zeros(len(count)), where=count > 1))
+        varies = sd[self.workers] > 1e-6
+        scores = np.divide(away, sd[self.workers], out=np.zeros(len(away)), where=varies)
+        return replace(self, values=scores, bounds=None).chosen(varies), varies
+
+
+def level_codes(names: Sequence[str] | ArrayLike, order: Sequence[str] = ()) -> tuple[Codes, tuple[str, ...]]:
+    """Codes (N,) of the levels' names, −1 where there is none, and the levels: those in ``order`` first."""
+    column = pd.Series(np.asarray(names, dtype=object)).fillna("").astype(str)
+    present = [name for name in column.unique() if name]
+    levels = [name for name in order if name in set(present)]
+    levels += sorted(set(present) - set(levels), key=natural)
+    codes = column.map({name: code for code, name in enumerate(levels)}).fillna(-1)
+    return np.asarray(codes, dtype=np.int64), tuple(levels)
+
+
+def natural(name: str) -> tuple[float, str]:
+    """Numbers in their order, before words."""
+    try:
+        number = float(name)
+    except ValueError:
+        number = math.inf
+    return (number if not math.isnan(number) else math.inf), name
+
+
+def _codes(names: ArrayLike, what: str, count: int) -> Codes:
+    codes = np.asarray(pd.factorize(np.asarray(names))[0], dtype=np.int64)
+    if len(codes) != count:
+        raise ValueError(f"there are {count:,} values, and {len(codes):,} {what}s")
+    if (codes < 0).any():
+        raise ValueError(f"an answer has no {what}")
+    return codes

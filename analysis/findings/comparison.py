@@ -1,0 +1,215 @@
+"""Levels of a factor compared on one criterion: means, differences, effects, ranks, and what is not told apart.
+
+Everything is about new items (or contexts) and new workers: see `analysis.inference`. Shapes: N answers, L levels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from analysis.estimate import Estimate
+from analysis.findings.answers import Answers, Codes
+from analysis.findings.letters import clusters_of, letters_of
+from analysis.inference import LevelFigures, bounds_of_difference, holm, ranked_figures
+from common.words import counted
+
+#: With more levels there would be hundreds of differences, of which Holm's correction leaves next to nothing.
+MOST_LEVELS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class LevelResult:
+    """One level. ``mean``: every item counts the same. ``rank``: among all levels, with the best and worst that the
+    data allow; ``cluster`` from 1 for the best; levels that share one of the ``letters`` are not told apart.
+    ``standardised``: the mean in standard deviations within workers; None where that says nothing."""
+
+    name: str
+    mean: Estimate
+    answers: int
+    items: int
+    workers: int
+    rank: tuple[int, int, int]
+    cluster: int
+    letters: str
+    standardised: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first level's mean minus the second's. ``p`` tests that there is none; ``p_corrected`` by Holm's method over
+    the family, which is all differences of the comparison.
+
+    ``effect``: Cohen's d. ``equivalent_within``: the smallest margin within which two one-sided tests at 5% show the
+    levels to be equivalent; ``p_equivalent``: their p for the margin that was asked for, else NaN.
+    ``standardised``: the difference in standard deviations within workers.
+    """
+
+    first: str
+    second: str
+    difference: Estimate
+    p: float
+    p_corrected: float
+    effect: Estimate
+    equivalent_within: float
+    p_equivalent: float
+    standardised: Estimate | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``levels`` from the largest mean down. ``reference``: what the others are compared with; empty: all pairs."""
+
+    levels: tuple[LevelResult, ...]
+    differences: tuple[Difference, ...]
+    reference: str
+    figures: LevelFigures
+    notes: tuple[str, ...]
+    margin: float | None = None
+
+    @cached_property
+    def family(self) -> str:
+        """What Holm's correction covers, in words."""
+        count = len(self.differences)
+        pairs = "all pairs of levels" if not self.reference else f"all differences from {self.reference}"
+        return f"{pairs}, {count}"
+
+
+def compare_levels(
+    answers: Answers,
+    levels: Codes,
+    names: Sequence[str],
+    *,
+    reference: str = "",
+    margin: float | None = None,
+    level: float = 0.95,
+) -> Comparison:
+    """Compare the L levels ``names``; ``levels`` (N,) are their codes, −1 for answers of none, which are left out.
+
+    ValueError: fewer than two levels with answers, more than MOST_LEVELS, a reference that is none of them.
+    """
+    used = levels >= 0
+    if not used.all():
+        answers, levels = answers.chosen(used), levels[used]
+    check_levels(levels, names, reference)
+    present = np.unique(levels)
+    names = [names[code] for code in present]
+    levels = np.searchsorted(present, levels)
+    figures = LevelFigures(
+        answers.values, levels, len(names), answers.dimensions, weights=answers.weights(levels), level=level
+    )
+    ranking = ranked_figures(figures, bounds=bounds_of_difference(answers.bounds))
+    standard = standardised_figures(answers, levels, len(names), level)
+    order = sorted(range(len(names)), key=lambda index: (-figures.means[index], names[index]))
+    different = ranking.p < 1 - level
+    clusters, letters = clusters_of(order, different), letters_of(order, different)
+    item_counts, worker_counts = (
+        [len(np.unique(codes[levels == index])) for index in range(len(names))]
+        for codes in (answers.items, answers.workers)
+    )
+    results = tuple(
+        LevelResult(
+            names[index],
+            figures.estimate(index, bounds=answers.bounds),
+            int(figures.answer_counts[index]),
+            item_counts[index],
+            worker_counts[index],
+            ranking.ranks[index],
+            clusters[index],
+            letters[index],
+            None if standard is None else standard.estimate(index),
+        )
+        for index in order
+    )
+    pairs = list(combinations(order, 2))
+    if reference:
+        base = names.index(reference)
+        pairs = [(index, base) for index in order if index != base]
+    differences = tuple(differences_of(figures, standard, pairs, names, answers, margin))
+    notes = tuple(notes_on(answers, levels, names, standard))
+    return Comparison(results, differences, reference, figures, notes, margin)
+
+
+def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
+    """ValueError: what `compare_levels` refuses."""
+    present = [names[code] for code in np.unique(levels)]
+    if len(present) < 2:
+        only = f"all answers have the level {present[0]}" if present else "no answer has a level"
+        raise ValueError(f"{only}: there is nothing to compare")
+    if len(present) > MOST_LEVELS:
+        raise ValueError(f"there are {len(present)} levels, and at most {MOST_LEVELS} can be compared")
+    if reference and reference not in present:
+        raise ValueError(f"the reference {reference} is no level with answers; there are {', '.join(present[:12])}")
+
+
+def standardised_figures(answers: Answers, levels: Codes, count: int, level: float) -> LevelFigures | None:
+    """The means of answers standardised within workers.
+
+    None if no worker answered about two levels: then the workers' means would take the difference away.
+    """
+    pairs = np.unique(answers.workers * count + levels)
+    if len(pairs) == len(np.unique(answers.workers)):
+        return None
+    scores, varies = answers.standardised()
+    if not len(scores):
+        return None
+    kept = levels[varies]
+    return LevelFigures(scores.values, kept, count, scores.dimensions, weights=scores.weights(kept), level=level)
+
+
+def differences_of(
+    figures: LevelFigures,
+    standard: LevelFigures | None,
+    pairs: Sequence[tuple[int, int]],
+    names: Sequence[str],
+    answers: Answers,
+    margin: float | None,
+) -> list[Difference]:
+    bounds = bounds_of_difference(answers.bounds)
+    cautious = len(pairs) > 1  # among several pairs, some have a variance that is small by chance
+    tests = [figures.p_difference(first, second, bounds=bounds, cautious=cautious) for first, second in pairs]
+    return [
+        Difference(
+            names[first],
+            names[second],
+            figures.difference(first, second, bounds=bounds),
+            p,
+            p_corrected,
+            figures.effect(first, second),
+            equivalence_margin(figures, first, second),
+            math.nan if margin is None else figures.p_equivalent(first, second, margin),
+            None if standard is None else standard.difference(first, second),
+        )
+        for (first, second), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
+    ]
+
+
+def equivalence_margin(figures: LevelFigures, first: int, second: int) -> float:
+    """The larger end of the 90% interval, without its sign: two one-sided tests at 5% succeed for any wider margin."""
+    interval = figures.contrast(figures.weights_of(first, second), level=0.9)
+    return max(abs(interval.low), abs(interval.high))
+
+
+def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: LevelFigures | None) -> list[str]:
+    """What a reader must know about how the levels were rated."""
+    notes = []
+    worker_levels = len(np.unique(answers.workers * len(names) + levels))
+    context_levels = len(np.unique(answers.contexts * len(names) + levels))
+    if worker_levels == len(np.unique(answers.workers)):
+        notes.append("No worker rated two levels, so how workers differ is part of every difference.")
+        if not answers.own and context_levels == len(np.unique(answers.contexts)):
+            notes.append(
+                "No item or context has two levels either: what makes the items of one level harder cannot be told "
+                "apart from the level itself."
+            )
+    if standard is not None and len(standard.codes) < len(answers):
+        left_out = len(answers) - len(standard.codes)
+        notes.append(
+            f"Standardised figures leave out {counted(left_out, 'answer')} by workers whose answers do not vary."
+        )
+    return notes
