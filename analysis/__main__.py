@@ -13,22 +13,27 @@ from importlib import import_module
 from analysis.commands.options import Parser
 from analysis.input_errors import InputError
 
-#: Every command: its module in `analysis.commands` and its line in the help. Only the module of the command that is used is
-#: imported: all together take seconds.
-COMMANDS = {
+#: By name of the command, its module in `analysis.commands` and its line in the list of commands. Only the module of
+#: the command that runs is imported: all of them together take seconds.
+COMMANDS: dict[str, tuple[str, str]] = {
     "agreement": ("agreement", "Agreement between raters, from a file with one rating per row."),
     "preference": ("preference", "Systems compared: scores, strengths and ranks."),
     "detection": ("detection", "Human or machine: accuracy, precision, recall, d′, comparison with chance."),
     "diversity": ("diversity", "Diversity of every set of a file, as new columns metric_NAME."),
-    "nuggets": ("diversity", "Sets on which a metric cannot tell two classes apart: as many of both from each group of "
-                "similar scores."),
+    "nuggets": (
+        "diversity",
+        "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores.",
+    ),
     "contest": ("evaluation", "A score against two classes: ρ and best-threshold accuracy (OCA)."),
     "dectest": ("evaluation", "A score against a diversity parameter: ρ and r."),
     "ranking": ("evaluation", "Which of two sets is more diverse: ρ and sign accuracy."),
     "report": ("report", "The report of a study, from a bundle."),
     "writing": ("writing", "Choices of suggestions, edits, and texts of a writing study."),
-    "variability": ("variability", "How far texts for the same context differ, and how well models’ texts fit people’s."),
-}  # fmt: skip
+    "variability": (
+        "variability",
+        "How far texts for the same context differ, and how well models’ texts fit people’s.",
+    ),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,9 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     used_module, _ = COMMANDS.get(next((word for word in words if not word.startswith("-")), ""), ("", ""))
     if used_module:
         import_module(f"analysis.commands.{used_module}").add_parser(subparsers)
-    for name, (_, summary) in COMMANDS.items():
+    for name, (_, line) in COMMANDS.items():
         if name not in subparsers.choices:
-            subparsers.add_parser(name, help=summary)
+            subparsers.add_parser(name, help=line)
     if words and words[0] in subparsers.choices:
         subparsers.choices[words[0]].refuse_misspelled(words[1:])
     arguments, unknown = parser.parse_known_args(words)
