@@ -144,6 +144,14 @@ def without(record: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A value that JSON can hold: frames as records, estimates as their fields, non-finite numbers as null."""
+    # The frequent ones first: the report of a large study has hundreds of thousands of values.
+    kind = type(value)
+    if kind is str or kind is int or value is None or kind is bool:
+        return value
+    if kind is float:
+        return value if math.isfinite(value) else None
+    if kind is dict:
+        return {name if type(name) is str else str(name): plain(member) for name, member in value.items()}
     if isinstance(value, Estimate):
         return plain(value.to_dict())
     if isinstance(value, pd.DataFrame):
