@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ def json_text(value: Any, indent: str = "\n") -> str:
         return "[" + inner + ("," + inner).join([json_text(member, inner) for member in value]) + indent + "]"
     if isinstance(value, str):
         return encode_basestring(value)
+    if type(value) is float and math.isfinite(value):
+        return repr(value)
     return _ENCODE(value)
 
 

@@ -98,7 +98,8 @@ class Source:
 
     @cached_property
     def _rows_by_topic(self) -> dict[str, np.ndarray[Any, np.dtype[np.intp]]]:
-        """By question the positions of its rows in `ratings`: comparing a million texts for every figure takes seconds."""
+        """By question the positions of its rows in `ratings`. Comparing a million texts for every figure takes
+        seconds."""
         codes, topics = pd.factorize(self.ratings["question"])
         return {str(topic): np.flatnonzero(codes == code) for code, topic in enumerate(topics)}
 
