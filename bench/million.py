@@ -116,7 +116,7 @@ def description(study: Study) -> StudyDescription:
 
 def write_study(path: Path, study: Study) -> None:
     """The study as a bundle (zip)."""
-    items = (
+    items: Iterator[tuple[Any, ...]] = (
         (
             f"item-{number:05}",
             "main",
@@ -182,7 +182,7 @@ def write_ratings(path: Path, study: Study) -> None:
 
 
 def command_lines(folder: Path) -> dict[str, list[str]]:
-    """By name, what is measured: arguments of Python. `compare` reads the answers to all questions as parts of items."""
+    """By name, what is measured: arguments of Python. `compare` reads all questions as parts of items."""
     ratings = str(folder / "ratings.csv")
     analysis = ["-m", "analysis"]
     rated = ["--unit", "item", "--unit", "question", "--rater", "worker", "--value", "value", "--level", "ordinal"]

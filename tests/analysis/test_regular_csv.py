@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from functools import partial
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pandas as pd
 import pytest
@@ -17,8 +19,10 @@ from analysis.tables import InputError, read_columns, read_texts
 
 #: Pieces of cells: whatever has confused a reader of CSV files.
 PIECES = st.sampled_from(
-    ["", "a", "4", "4.0", " ", "NA", "nan", "None", "#N/A", "é", "日本", "\u2028", "\x85", "\ufeff", "x" * 50]
-    + [",", ";", "\t", '"', '""', "'", "\\", "\n", "\r\n", "\r", "\0", "#", "1e5", "007", "true"]
+    [
+        *("", "a", "4", "4.0", " ", "NA", "nan", "None", "#N/A", "é", "日本", "\u2028", "\x85", "\ufeff", "x" * 50),
+        *(",", ";", "\t", '"', '""', "'", "\\", "\n", "\r\n", "\r", "\0", "#", "1e5", "007", "true"),
+    ]
 )
 CELLS = st.lists(PIECES, max_size=3).map("".join)
 
@@ -123,16 +127,16 @@ def test_a_byte_that_is_not_utf8_is_left_to_the_slow_reader() -> None:
 
 
 def slow(path: Path, patch: pytest.MonkeyPatch) -> list[pd.DataFrame | str]:
-    patch.setattr(tables, "regular_rows", lambda *_: None)
+    patch.setattr(tables, "regular_rows", MagicMock(return_value=None))
     return both(path)
 
 
 def both(path: Path) -> list[pd.DataFrame | str]:
     """What the two functions give, or their error."""
     results: list[pd.DataFrame | str] = []
-    for read in (lambda: read_texts(path), lambda: read_columns(path, ["y"])):
+    for read in (read_texts, partial(read_columns, columns=["y"])):
         try:
-            results.append(read())
+            results.append(read(path))
         except InputError as error:
             results.append(str(error))
     return results
