@@ -67,6 +67,9 @@ def arm_means(
     score. An arm without ratings is NaN.
     """
     rated = prepared_ratings(ratings, score).assign(arm=ratings["arm"])
+    # Grouping by numbers is several times faster than by names.
+    codes = {column: pd.factorize(rated[column])[0] for column in ("item", "target", "worker")}
+    rated = rated.assign(**codes)
     parts = rated.groupby(["arm", "item", "target"], sort=False)["value"].transform("size")
     targets = rated.groupby(["arm", "item"], sort=False)["target"].transform("nunique")
     weights = (1 / (parts * targets)).to_numpy(dtype=float)[:, None] * (rated["arm"].to_numpy()[:, None] == list(arms))

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from analysis.quality_control.work import is_check
 
 
@@ -97,20 +100,24 @@ CELL_OF: dict[Any, Cell] = {
 }
 
 
-def refuse_strangers(tables: Mapping[str, list[Any]]) -> None:
+def refuse_strangers(tables: Mapping[str, pd.DataFrame]) -> None:
     """Refuse references to missing rows, and duplicate names. Only edited files have them."""
-    submissions = {row.submission for row in tables["submissions"]}
-    items = {row.item for row in tables["items"]}
+    submissions, items = tables["submissions"]["submission"], tables["items"]["item"]
     for kind, names in (("item", items), ("submission", submissions)):
-        if len(names) < len(tables[f"{kind}s"]):
+        if not names.is_unique:
             raise BundleError(f"{kind}s.csv holds one {kind} twice")
-    for name in ("ratings", "flags", "offers"):
-        for number, row in enumerate(tables[name], start=1):
-            if row.submission not in submissions:
-                raise BundleError(f"{name}.csv, row {number}: there is no submission {row.submission}")
-            if name != "flags" and row.item and row.item not in items:
-                raise BundleError(f"{name}.csv, row {number}: there is no item “{row.item[:40]}”")
-    for name in ("own_ratings", "adjudications"):
-        for number, row in enumerate(tables[name], start=1):
-            if row.item not in items:
-                raise BundleError(f"{name}.csv, row {number}: there is no item “{row.item[:40]}”")
+    for name in ("ratings", "flags", "offers", "own_ratings", "adjudications"):
+        table = tables[name]
+        no_submission, no_item = np.zeros((2, len(table)), dtype=bool)
+        if "submission" in table:
+            no_submission = ~table["submission"].isin(submissions).to_numpy()
+        if "item" in table:
+            # An answer about no item has no name there; an own rating always has.
+            may_be_empty = "submission" in table
+            no_item = ~(table["item"].isin(items) | (may_be_empty & (table["item"] == ""))).to_numpy()
+        if not (no_submission | no_item).any():
+            continue
+        number = int((no_submission | no_item).argmax())
+        row = table.iloc[number]
+        stranger = f"submission {row['submission']}" if no_submission[number] else f"item “{row['item'][:40]}”"
+        raise BundleError(f"{name}.csv, row {number + 1}: there is no {stranger}")

@@ -11,7 +11,6 @@ database.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
 import json
@@ -27,8 +26,9 @@ from typing import IO, Any, BinaryIO
 import pandas as pd
 
 from analysis.archive import ArchiveError, read_files
-from analysis.bundle_cells import CELL_OF, Cell, refuse_strangers
+from analysis.bundle_cells import CELL_OF, refuse_strangers
 from analysis.bundle_cells import BundleError as BundleError
+from analysis.bundle_tables import frame_of, read_table
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
 from analysis.quality_control.exclusion import Exclusion, excluded_by
@@ -162,20 +162,26 @@ class StudyData:
 def make_study_data(
     description: StudyDescription,
     *,
-    items: Iterable[Record],
-    submissions: Iterable[Record],
-    ratings: Iterable[Record],
-    **others: Iterable[Record],
+    items: Iterable[Record] | pd.DataFrame,
+    submissions: Iterable[Record] | pd.DataFrame,
+    ratings: Iterable[Record] | pd.DataFrame,
+    **others: Iterable[Record] | pd.DataFrame,
 ) -> StudyData:
-    """The study from the records of its tables, each by its name in TABLES. Counts ``n`` of the items.
+    """The study from the records of its tables, each by its name in TABLES, or their frames (`analysis.bundle_tables`).
+
+    Counts ``n`` of the items.
 
     The records are read in the order of TABLES. TypeError for the name of no table.
     """
     records = {"items": items, "submissions": submissions, "ratings": ratings, **others}
     if strangers := records.keys() - TABLES.keys():
         raise TypeError(f"make_study_data() knows no table {', '.join(sorted(strangers))}")
-    frames = {table.attribute: _frame(table, records.get(name, ())) for name, table in TABLES.items()}
+    frames = {table.attribute: _as_frame(table, records.get(name, ())) for name, table in TABLES.items()}
     return _counted(StudyData(description, **frames))
+
+
+def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFrame:
+    return rows if isinstance(rows, pd.DataFrame) else frame_of(table, rows)
 
 
 def _counted(data: StudyData) -> StudyData:
@@ -183,19 +189,6 @@ def _counted(data: StudyData) -> StudyData:
     rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data
-
-
-def _frame(table: Table, records: Iterable[Record]) -> pd.DataFrame:
-    """A frame that has its columns and their types even without rows."""
-    types = table.types
-    rows = [
-        table.make(**{name: record[name] for name in types if name in record})
-        if isinstance(record, Mapping)
-        else table.make(*record)
-        for record in records
-    ]
-    numbers = {column: type for column, type in types.items() if type in (int, float, bool)}
-    return pd.DataFrame.from_records(rows, columns=list(types)).astype(numbers)
 
 
 # --- the bundle ---
@@ -261,18 +254,18 @@ def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
     try:
         files = read_files(Path(path), (STUDY, *(f"{name}.csv" for name in TABLES)))
         head = _read_head(files)
-        tables: dict[str, list[Any]] = {}
+        tables: dict[str, pd.DataFrame] = {}
         for name, table in TABLES.items():
             file = f"{name}.csv"
             if file not in files and table.optional and file not in head["files"]:
-                tables[name] = []
+                tables[name] = frame_of(table, ())
                 continue
             if file not in files:
                 raise BundleError(f"{file} is missing")
             edited = hashlib.sha256(files[file]).hexdigest() != head["files"].get(file, {}).get("sha256")
             if edited and not accept_edited:
                 raise BundleError(f"{file} was changed since the bundle was written; accept it with --accept-edited")
-            tables[name] = _read_table(file, table, files.pop(file))
+            tables[name] = read_table(file, table, files.pop(file))
         refuse_strangers(tables)
         return make_study_data(description_from_json(head.get("study")), **tables)
     except (ArchiveError, BundleError) as error:
@@ -341,45 +334,3 @@ def _write_table(table: Table, rows: Iterable[Sequence[Any]], file: IO[bytes]) -
         file.write(content)
         count += len(batch)
     return {"rows": count - 1, "sha256": digest.hexdigest()}
-
-
-def _read_table(file: str, table: Table, content: bytes) -> list[Any]:
-    """The rows of a file, whatever the order of its columns. Ignores other columns."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BundleError(f"{file} is not UTF-8 (byte {error.start:,})") from None
-    limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    try:
-        records = csv.reader(io.StringIO(text, newline=""), strict=True)
-        header = next(records, [])
-        missing = [column for column in table.types if column not in header and column not in table.defaults]
-        if missing:
-            raise BundleError(f"{file} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
-        cells = [
-            (column, header.index(column), CELL_OF[type]) for column, type in table.types.items() if column in header
-        ]
-        return [
-            table.make(**_read_row(file, number, row, len(header), cells))
-            for number, row in enumerate(records, 1)
-            if row
-        ]
-    except csv.Error as error:
-        raise BundleError(f"{file} is not valid CSV ({error})") from None
-    finally:
-        # The limit applies to the whole process, so it is restored at once. A cell may be as long as the file.
-        csv.field_size_limit(limit)
-
-
-def _read_row(
-    file: str, number: int, row: Sequence[str], width: int, cells: Sequence[tuple[str, int, Cell]]
-) -> dict[str, Any]:
-    if len(row) != width:
-        raise BundleError(f"{file}, row {number} has {len(row)} cells, the header {width}")
-    values = {}
-    for column, position, cell in cells:
-        try:
-            values[column] = cell.read(row[position])
-        except (ValueError, KeyError):
-            raise BundleError(f"{file}, row {number}, {column} is {row[position][:40]!r}, not {cell.what}") from None
-    return values

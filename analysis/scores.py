@@ -52,6 +52,9 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     ValueError: a column is missing, or a value is not a number.
     """
     rated = prepared_ratings(ratings, score)
+    # Grouping by numbers is several times faster than by names, and gives the same order.
+    codes = {column: pd.factorize(rated[column]) for column in ("item", "target", "worker")}
+    rated = rated.assign(**{column: code for column, (code, _) in codes.items()})
     by_part = rated.groupby(["item", "target"], sort=False)["value"]
     parts = by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
     scores_by_worker = rated.groupby(["item", "worker"], sort=False)["value"].mean().groupby(level="item", sort=False)
@@ -70,6 +73,7 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     half: pd.Series = quantile * np.sqrt(squares * several / (several - 1))
     half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
     scores["low"], scores["high"] = _interval(scores["score"], half, score)
+    scores.index = pd.Index(codes["item"][1], name="item")
     scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
     counts = ["n", "workers"]
     scores[counts] = scores[counts].fillna(0).astype(int)

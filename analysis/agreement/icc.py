@@ -120,7 +120,7 @@ def two_way(ratings: Ratings) -> tuple[MeanSquares, str]:
 
     ValueError: fewer than two such units.
     """
-    present = np.unique(ratings.rater)
+    present = np.flatnonzero(np.bincount(ratings.rater))
     complete = ratings.per_unit == len(present)
     if complete.sum() < 2:
         raise ValueError(

@@ -28,7 +28,6 @@ Line = tuple[str, str, Callable[[], Estimate]]
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "agreement",
-        help="Agreement between raters, from a file with one rating per row.",
         description="Agreement between raters with intervals, from a CSV, TSV or JSONL file (UTF-8) with one rating "
         f"per row. In the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
     )

@@ -12,14 +12,15 @@ import pandas as pd
 
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.commands.rows import MISSING, chosen_rows, condition_of, number_in, numbers, refuse_empty
+from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.estimate import Estimate, p_value
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
-from analysis.tables import InputError, read_columns, shown
+from analysis.input_errors import InputError, number_in, shown
+from analysis.tables import read_columns
 from common.words import counted
 
 #: More labels than this are no categories.
@@ -29,7 +30,6 @@ MOST_LABELS = 12
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "compare",
-        help="Levels of a factor, such as systems: means, differences, effects, ranks.",
         description="Compare the levels of a factor, such as systems, on one criterion. A file has one answer per row. "
         "Intervals and p are about new items and new workers. If the answers are words, the share of each is compared.",
     )

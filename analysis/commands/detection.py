@@ -33,7 +33,6 @@ def add_parser(subparsers: Subparsers) -> None:
     listed = ", ".join(f"{value} “{name}”" for value, name in ANSWERS.items())
     parser = subparsers.add_parser(
         "detection",
-        help="Human or machine: accuracy, precision, recall, d′, comparison with chance.",
         description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from a "
         f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
     )

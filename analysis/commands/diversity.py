@@ -15,7 +15,7 @@ from analysis.diversity.set_files import read_sets, write_sets
 def add_parser(subparsers: Subparsers) -> None:
     """Register both commands."""
     text = "Diversity of every set of a file, as new columns metric_NAME."
-    parser = subparsers.add_parser("diversity", help=text, description=f"{text} The output has the file's own format.")
+    parser = subparsers.add_parser("diversity", description=f"{text} The output has the file's own format.")
     parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set: resp_0, resp_1 …")
     listed = ", ".join(METRICS)
     parser.add_argument(
@@ -27,7 +27,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.set_defaults(run=run_diversity)
     text = "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores."
-    parser = subparsers.add_parser("nuggets", help=text, description=f"{text} The output has the file's own format.")
+    parser = subparsers.add_parser("nuggets", description=f"{text} The output has the file's own format.")
     add_seeded(parser, metric="distinct-n")
     parser.add_argument("--group-size", type=positive, default=40, help="sets per group (default: 40)")
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")

@@ -52,7 +52,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def _add_test(subparsers: Subparsers, name: str, run: Run, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
+    parser: argparse.ArgumentParser = subparsers.add_parser(name, description=text)
     add_scored(parser)
     add_resampling(parser)
     parser.add_argument(

@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn, TypeAlias
 
-from analysis.commands.rows import number_in
 from analysis.estimate import DRAWS, SEED
+from analysis.input_errors import number_in
 
 Subparsers: TypeAlias = Any
 

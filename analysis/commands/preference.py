@@ -38,7 +38,6 @@ TOGETHER, CHOICES = ("task", "system", "value"), ("first", "second", "choice")
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "preference",
-        help="Systems compared: scores, strengths and ranks.",
         description="Scores and Bradley–Terry strengths of systems, from a CSV, TSV or JSONL file (UTF-8). Each row "
         "is either one rating of a text that a worker rated together with others (--task, --system, --value), or one "
         "choice between two systems (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "

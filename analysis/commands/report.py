@@ -16,7 +16,6 @@ from analysis.tables import InputError
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "report",
-        help="The report of a study, from a bundle.",
         description="Writes report.html and report.json from a bundle (manage.py study export NAME --kind bundle), a "
         "folder or a zip file. The numbers equal those of the console's report.",
     )

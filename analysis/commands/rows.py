@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.tables import InputError, require_columns, shown
+from analysis.input_errors import InputError, shown
+from analysis.input_errors import number_in as number_in
+from analysis.tables import require_columns
 
 #: Spellings of a missing rating. In the columns of units and raters, only an empty cell is missing.
 MISSING = ("", "NA", "NaN", "nan")
@@ -39,15 +41,6 @@ def refuse_empty(cells: pd.Series, path: str) -> None:
     if empty.any():
         where = f'row {cells.index[int(empty.argmax())]}, column "{cells.name}"'
         raise InputError(path, where, "the cell is empty", "name what was rated, and who rated")
-
-
-def number_in(text: str | None) -> float | None:
-    """The finite number in a cell, or None. Python alone would read 1_000 as a number."""
-    try:
-        number = math.nan if text is None or "_" in text else float(text)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def numbers(cells: pd.Series, path: str) -> np.ndarray[Any, np.dtype[np.float64]]:

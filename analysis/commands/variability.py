@@ -39,7 +39,6 @@ def add_parser(subparsers: Subparsers) -> None:
     text = "How far texts for the same context differ, and how well models’ texts fit people’s."
     parser = subparsers.add_parser(
         "variability",
-        help=text,
         description=f"{text} FILE has one text per row (CSV, TSV or JSONL; columns context, text, source, and writer "
         "if known), or with --human one context per line of a JSONL file, with lists of texts.",
     )

@@ -60,7 +60,6 @@ def add_parser(subparsers: Subparsers) -> None:
     text = "Choices of suggestions, edits, and texts of a writing study."
     parser = subparsers.add_parser(
         "writing",
-        help=text,
         description=f"{text} SOURCE is a bundle (a folder or a .zip file, from manage.py study export NAME --kind "
         "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
         f"columns are {', '.join(COLUMNS)}.",

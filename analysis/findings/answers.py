@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -74,17 +75,19 @@ class Answers:
     def chosen(self, rows: ArrayLike) -> Answers:
         """Some of the answers, by a flag for each or by their numbers."""
         keep = np.asarray(rows)
+        if keep.dtype == bool and keep.all():
+            return self  # and what it has worked out about its clusters
         columns = {name: getattr(self, name)[keep] for name in ("values", "items", "workers", "parts", "contexts")}
         return replace(self, **columns)
 
-    @property
+    @cached_property
     def cluster_name(self) -> str:
         """What varies besides workers: contexts, if items share them and there are enough; else items."""
         context_count = len(np.unique(self.contexts))
         shared = context_count < len(np.unique(self.items))
         return "contexts" if shared and context_count >= LEAST_CLUSTERS else "items"
 
-    @property
+    @cached_property
     def dimensions(self) -> Dimensions:
         if self.own:
             return Dimensions({"workers": self.workers})
@@ -122,12 +125,17 @@ class Answers:
 
 def level_codes(names: Sequence[str] | ArrayLike, order: Sequence[str] = ()) -> tuple[Codes, tuple[str, ...]]:
     """Codes (N,) of the levels' names, −1 where there is none, and the levels: those in ``order`` first."""
-    column = pd.Series(np.asarray(names, dtype=object)).fillna("").astype(str)
-    present = [name for name in column.unique() if name]
-    levels = [name for name in order if name in set(present)]
-    levels += sorted(set(present) - set(levels), key=natural)
-    codes = column.map({name: code for code, name in enumerate(levels)}).fillna(-1)
-    return np.asarray(codes, dtype=np.int64), tuple(levels)
+    column = np.asarray(names, dtype=object)
+    if pd.api.types.infer_dtype(column) != "string":
+        column = pd.Series(column).fillna("").astype(str).to_numpy(dtype=object)
+    # Only the distinct names are looked at one by one: there may be a million answers.
+    codes_of_names, distinct = pd.factorize(column)
+    present = {str(name) for name in distinct if name}
+    levels = [name for name in order if name in present]
+    levels += sorted(present - set(levels), key=natural)
+    code_of = {name: code for code, name in enumerate(levels)}
+    codes = np.array([code_of.get(name, -1) for name in distinct], dtype=np.int64)
+    return codes[codes_of_names], tuple(levels)
 
 
 def natural(name: str) -> tuple[float, str]:

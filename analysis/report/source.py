@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from analysis.data import StudyData
@@ -43,6 +44,7 @@ class Source:
     stops: tuple[type[Exception], ...] = ()
     unknown: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
+    _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def description(self) -> StudyDescription:
@@ -68,9 +70,9 @@ class Source:
     def questions(self) -> dict[str, QuestionDescription]:
         """Questions by topic, in the type's order; last those found only in the ratings, on a scale made from these."""
         questions = {question.topic: question for question in self.description.questions}
-        for topic, rows in self.ratings.groupby("question", sort=False):
-            name = str(topic)
+        for name in self._rows_by_topic:
             if name not in questions:
+                rows = self.answers_to(name)
                 texts = bool(rows["value"].isna().all())
                 scale = TEXT if texts else Scale(str(rows["scale"].iloc[0]), "interval")
                 questions[name] = QuestionDescription(name, name, scale)
@@ -82,10 +84,24 @@ class Source:
 
         A worker's second rating of a unit is left out. Only an item in two hits can have one.
         """
-        ratings = self.ratings
-        rows = ratings[(ratings["question"] == topic) & ratings["value"].notna()]
-        rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
-        return rows.drop_duplicates(["unit", "worker"])
+        if topic not in self._ratings_on:
+            rows = self.answers_to(topic)
+            rows = rows[rows["value"].notna()]
+            rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
+            self._ratings_on[topic] = rows.drop_duplicates(["unit", "worker"])
+        return self._ratings_on[topic].copy(deep=False)
+
+    def answers_to(self, topic: str) -> pd.DataFrame:
+        """The rows of one question in `ratings`, whether they are numbers or texts."""
+        rows = self._rows_by_topic.get(topic)
+        return self.ratings.iloc[:0] if rows is None else self.ratings.take(rows)
+
+    @cached_property
+    def _rows_by_topic(self) -> dict[str, np.ndarray[Any, np.dtype[np.intp]]]:
+        """By question the positions of its rows in `ratings`. Comparing a million texts for every figure takes
+        seconds."""
+        codes, topics = pd.factorize(self.ratings["question"])
+        return {str(topic): np.flatnonzero(codes == code) for code, topic in enumerate(topics)}
 
     def dimensions_of(self, rows: pd.DataFrame) -> Dimensions:
         """How answers belong together: by item and by worker, or by worker alone if workers answered about nothing that
@@ -99,13 +115,13 @@ class Source:
         scale = self.questions[topic].ratings_scale
         if len(scale.points) < 2:
             return None
-        rated = self.ratings.loc[self.ratings["question"] == topic, "value"]
+        rated = self.answers_to(topic)["value"]
         return None if (rated < scale.low).any() or (rated > scale.high).any() else (scale.low, scale.high)
 
     def texts_on(self, topic: str) -> pd.DataFrame:
         """The answers in words to one question."""
-        ratings = self.ratings
-        return ratings[(ratings["question"] == topic) & (ratings["text"] != "")]
+        answers = self.answers_to(topic)
+        return answers[answers["text"] != ""]
 
     @property
     def scored_topics(self) -> list[str]:

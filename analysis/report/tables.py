@@ -149,20 +149,23 @@ def without(record: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """A value that JSON can hold: frames as records, estimates as their fields, non-finite numbers as null."""
+    # The frequent ones first: the report of a large study has hundreds of thousands of values.
+    if type(value) in (str, int, bool, type(None)):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): plain(member) for key, member in value.items()}
     if isinstance(value, Estimate):
         return plain(value.to_dict())
     if isinstance(value, pd.DataFrame):
         return plain(value.to_dict("records"))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): plain(member) for key, member in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(member) for member in value]
     if isinstance(value, np.generic):
         return plain(value.item())
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Decimal):

@@ -21,8 +21,7 @@ def make_section(source: Source) -> Section:
     section = Section(source.key("time"), "Time")
     medians: dict[str, Estimate] = {}
     for topic in source.questions:
-        timed = source.ratings[(source.ratings["question"] == topic) & source.ratings["seconds"].notna()]
-        timed = of_people(timed)
+        timed = of_people(source.answers_to(topic).dropna(subset="seconds"))
         seconds = timed["seconds"]
         median = attempt(partial(median_estimate, seconds, source.dimensions_of(timed)), n_of="ratings")
         medians[f"One rating of “{topic}”"] = replace(median, n_of="ratings")

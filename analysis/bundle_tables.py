@@ -1,0 +1,109 @@
+"""The tables of a study as frames: from the records of each row, and from the CSV files of a bundle."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from analysis.bundle_cells import CELL_OF, BundleError, Cell
+from analysis.regular_csv import Column, regular_rows
+from analysis.study_tables import Record, Table
+
+
+def frame_of(table: Table, records: Iterable[Record]) -> pd.DataFrame:
+    """A frame that has its columns and their types even without rows."""
+    types = table.types
+    rows = [
+        table.make(**{name: record[name] for name in types if name in record})
+        if isinstance(record, Mapping)
+        else table.make(*record)
+        for record in records
+    ]
+    numbers = {column: type for column, type in types.items() if type in (int, float, bool)}
+    return pd.DataFrame.from_records(rows, columns=list(types)).astype(numbers)
+
+
+def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
+    """The rows of a file, whatever the order of its columns. Ignores other columns.
+
+    BundleError: not UTF-8, a column is missing, rows of unequal length, a cell that is not valid in its column.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BundleError(f"{file} is not UTF-8 (byte {error.start:,})") from None
+    limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    try:
+        records = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header = next(records, [])
+        missing = [column for column in table.types if column not in header and column not in table.defaults]
+        if missing:
+            raise BundleError(f"{file} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
+        positions = {column: header.index(column) for column in table.types if column in header}
+        if (frame := _regular_frame(table, content, len(header), positions)) is not None:
+            return frame
+        cells = [(column, position, CELL_OF[table.types[column]]) for column, position in positions.items()]
+        return frame_of(
+            table,
+            [
+                table.make(**_read_row(file, number, row, len(header), cells))
+                for number, row in enumerate(records, 1)
+                if row
+            ],
+        )
+    except csv.Error as error:
+        raise BundleError(f"{file} is not valid CSV ({error})") from None
+    finally:
+        # The limit applies to the whole process, so it is restored at once. A cell may be as long as the file.
+        csv.field_size_limit(limit)
+
+
+def _read_row(
+    file: str, number: int, row: Sequence[str], width: int, cells: Sequence[tuple[str, int, Cell]]
+) -> dict[str, Any]:
+    if len(row) != width:
+        raise BundleError(f"{file}, row {number} has {len(row)} cells, the header {width}")
+    values = {}
+    for column, position, cell in cells:
+        try:
+            values[column] = cell.read(row[position])
+        except (ValueError, KeyError):
+            raise BundleError(f"{file}, row {number}, {column} is {row[position][:40]!r}, not {cell.what}") from None
+    return values
+
+
+def _regular_frame(table: Table, content: bytes, width: int, positions: Mapping[str, int]) -> pd.DataFrame | None:
+    """The same frame without a loop over rows: every distinct text of a column is read once.
+
+    None if the file is not regular, lacks a column or has a cell that is not valid, so that the row must be found.
+    """
+    if len(positions) < len(table.types):
+        return None
+    columns = regular_rows(content, ",", width, list(positions.values()))
+    if columns is None:
+        return None
+    try:
+        data = {name: _values_of(column, table.types[name]) for name, column in zip(positions, columns, strict=True)}
+    except (ValueError, KeyError, OverflowError):
+        return None
+    return pd.DataFrame(data)
+
+
+def _values_of(column: Column, kind: Any) -> Any:
+    """The values of a column (N,) with the type that `frame_of` gives them."""
+    read = CELL_OF[kind].read
+    values = [read(text) for text in column.texts.tolist()]
+    if kind in (int, float, bool):
+        return np.array(values, dtype=kind)[column.codes]
+    distinct = np.empty(len(values), dtype=object)
+    distinct[:] = values
+    if kind is str:
+        return pd.array(distinct, dtype="str").take(column.codes)
+    rows = distinct[column.codes]
+    return pd.Series(rows.tolist()) if kind is datetime else rows
