@@ -9,32 +9,43 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NamedTuple
 
 from analysis.commands.options import Parser
 from analysis.input_errors import InputError
 
-#: By name of the command, its module in `analysis.commands` and its line in the list of commands. Only the module of
-#: the command that runs is imported: all of them together take seconds.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "agreement": ("agreement", "Agreement between raters, from a file with one rating per row."),
-    "compare": ("compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
-    "preference": ("preference", "Systems compared: scores, strengths and ranks."),
-    "detection": ("detection", "Human or machine: accuracy, precision, recall, d′, comparison with chance."),
-    "diversity": ("diversity", "Diversity of every set of a file, as new columns metric_NAME."),
-    "nuggets": (
+
+class Command(NamedTuple):
+    """A command, its module in `analysis.commands`, and its line in the list of commands."""
+
+    name: str
+    module: str
+    line: str
+
+
+#: Only the module of the command that runs is imported: all of them together take seconds.
+COMMANDS = (
+    Command("report", "report", "The report of a study, from a bundle."),
+    Command("compare", "compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
+    Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),
+    Command("preference", "preference", "Systems compared: scores, strengths and ranks."),
+    Command("detection", "detection", "Human or machine: accuracy, precision, recall, d′, comparison with chance."),
+    Command("diversity", "diversity", "Diversity of every set of a file, as new columns metric_NAME."),
+    Command(
+        "nuggets",
         "diversity",
         "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores.",
     ),
-    "contest": ("evaluation", "A score against two classes: ρ and best-threshold accuracy (OCA)."),
-    "dectest": ("evaluation", "A score against a diversity parameter: ρ and r."),
-    "ranking": ("evaluation", "Which of two sets is more diverse: ρ and sign accuracy."),
-    "report": ("report", "The report of a study, from a bundle."),
-    "writing": ("writing", "Choices of suggestions, edits, and texts of a writing study."),
-    "variability": (
+    Command("contest", "evaluation", "A score against two classes: ρ and best-threshold accuracy (OCA)."),
+    Command("dectest", "evaluation", "A score against a diversity parameter: ρ and r."),
+    Command("ranking", "evaluation", "Which of two sets is more diverse: ρ and sign accuracy."),
+    Command("writing", "writing", "Choices of suggestions, edits, and texts of a writing study."),
+    Command(
+        "variability",
         "variability",
         "How far texts for the same context differ, and how well models’ texts fit people’s.",
     ),
-}
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -46,12 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND", dest="command")
     words = list(sys.argv[1:] if argv is None else argv)
-    used_module, _ = COMMANDS.get(next((word for word in words if not word.startswith("-")), ""), ("", ""))
-    if used_module:
-        import_module(f"analysis.commands.{used_module}").add_parser(subparsers)
-    for name, (_, line) in COMMANDS.items():
-        if name not in subparsers.choices:
-            subparsers.add_parser(name, help=line)
+    first_word = next((word for word in words if not word.startswith("-")), "")
+    for used in COMMANDS:
+        if used.name == first_word:
+            import_module(f"analysis.commands.{used.module}").add_parser(subparsers)
+    for command in COMMANDS:
+        if command.name not in subparsers.choices:
+            subparsers.add_parser(command.name, help=command.line)
     if words and words[0] in subparsers.choices:
         subparsers.choices[words[0]].refuse_misspelled(words[1:])
     arguments, unknown = parser.parse_known_args(words)

@@ -11,7 +11,6 @@ least processor time counts: the others waited for memory that other programs us
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
@@ -195,17 +194,24 @@ def command_lines(folder: Path) -> dict[str, list[str]]:
     }
 
 
+#: Runs a command and prints its processor time and peak memory. A process begins with the peak of the one that started
+#: it, so a small process must start the command.
+STARTER = """import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=sys.stderr)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)"""
+
+
 def measure(words: Sequence[str]) -> tuple[float, float]:
     """Seconds of processor time and peak memory (MB) of Python with these arguments. RuntimeError: it failed."""
+    starter = [sys.executable, "-S", "-c", STARTER, sys.executable, *words]
     # Output goes to a file: a pipe that nobody reads while the process runs would stop it.
     with tempfile.TemporaryFile() as output:
-        process = subprocess.Popen([sys.executable, *words], stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
+        figures = subprocess.run(starter, stdout=subprocess.PIPE, stderr=output, check=True, text=True).stdout.split()
+        if int(figures[0]):
             output.seek(0)
             raise RuntimeError(output.read().decode())
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024 / 1e6
+    return float(figures[1]), float(figures[2]) * 1024 / 1e6
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""Levels of a factor compared on one criterion: means, differences, effects, ranks, and what is not told apart.
+"""Levels of a factor compared on one criterion: means, differences, effects, ranks, and which levels do not differ.
 
 Everything is about new items (or contexts) and new workers: see `analysis.inference`. Shapes: N answers, L levels.
 """
@@ -27,7 +27,8 @@ MOST_LEVELS = 30
 @dataclass(frozen=True, slots=True)
 class LevelResult:
     """One level. ``mean``: every item counts the same. ``rank``: among all levels, with the best and worst that the
-    data allow; ``cluster`` from 1 for the best; levels that share one of the ``letters`` are not told apart.
+    data allow; ``cluster`` from 1 for the best; levels that share one of the
+    ``letters`` do not differ significantly.
     ``standardised``: the mean in standard deviations within workers; None where that says nothing."""
 
     name: str
@@ -114,16 +115,34 @@ def compare_levels(
     figures = LevelFigures(
         answers.values, levels, len(names), answers.dimensions, weights=answers.weights(levels), level=level
     )
-    ranking = ranked_figures(figures, bounds=bounds_of_difference(answers.bounds))
     standard = standardised_figures(answers, levels, len(names), level)
+    results = results_of(figures, standard, levels, names, answers)
+    order = [names.index(result.name) for result in results]
+    pairs = list(combinations(order, 2))
+    if reference:
+        base = names.index(reference)
+        pairs = [(index, base) for index in order if index != base]
+    differences = differences_of(figures, standard, pairs, names, answers, margin)
+    if len(np.unique(answers.workers)) < LEAST_CLUSTERS and not answers.own:
+        flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
+        differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
+    notes = tuple(notes_on(answers, levels, names, standard))
+    return Comparison(results, tuple(differences), reference, tuple(names), figures, notes, margin)
+
+
+def results_of(
+    figures: LevelFigures, standard: LevelFigures | None, levels: Codes, names: Sequence[str], answers: Answers
+) -> tuple[LevelResult, ...]:
+    """Every level from the largest mean down, with ranks, clusters and letters from all pairs."""
+    ranking = ranked_figures(figures, bounds=bounds_of_difference(answers.bounds))
     order = sorted(range(len(names)), key=lambda index: (-figures.means[index], names[index]))
-    different = ranking.p < 1 - level
+    different = ranking.p < 1 - figures.level
     clusters, letters = clusters_of(order, different), letters_of(order, different)
     item_counts, worker_counts = (
         [len(np.unique(codes[levels == index])) for index in range(len(names))]
         for codes in (answers.items, answers.workers)
     )
-    results = tuple(
+    return tuple(
         LevelResult(
             names[index],
             figures.estimate(index, bounds=answers.bounds),
@@ -137,16 +156,6 @@ def compare_levels(
         )
         for index in order
     )
-    pairs = list(combinations(order, 2))
-    if reference:
-        base = names.index(reference)
-        pairs = [(index, base) for index in order if index != base]
-    differences = differences_of(figures, standard, pairs, names, answers, margin)
-    if len(np.unique(answers.workers)) < LEAST_CLUSTERS and not answers.own:
-        flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
-        differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
-    notes = tuple(notes_on(answers, levels, names, standard))
-    return Comparison(results, tuple(differences), reference, tuple(names), figures, notes, margin)
 
 
 def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
@@ -231,8 +240,7 @@ def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: Le
         notes.append("No worker rated two levels, so how workers differ is part of every difference.")
         if not answers.own and context_levels == len(np.unique(answers.contexts)):
             notes.append(
-                "No item or context has two levels either: what makes the items of one level harder cannot be told "
-                "apart from the level itself."
+                "No item or context has two levels either: a difference between levels may be one between their items."
             )
     if standard is not None and len(standard.codes) < len(answers):
         left_out = len(answers) - len(standard.codes)

@@ -6,13 +6,10 @@ Shapes: G clusters, K figures.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -62,57 +59,67 @@ class DenseSums:
         return int(self.present[:, figures].any(axis=1).sum())
 
 
-@dataclass
 class LevelSums:
     """For figures of levels, where each of N answers moves only those of its own level.
 
     ``codes`` (N,): the answers' clusters; ``levels`` (N,): their levels, 0 … L − 1; ``influence``: M arrays (N,), one
-    for each figure that a level has. Figure m of level l has the number m · L + l. Memory and time depend on N, not on
-    N · K.
+    for each figure that a level has. Figure m of level l has the number m · L + l. Memory depends on N, not on N · K:
+    of each level there are only the clusters that it has.
     """
 
-    codes: Ints
-    levels: Ints
-    influence: Sequence[Floats]
-    level_count: int
-    _entries: tuple[sparse.csc_array, ...] = field(init=False)
+    def __init__(self, codes: Ints, levels: Ints, influence: Sequence[Floats], level_count: int) -> None:
+        self._clusters = int(codes.max(initial=-1)) + 1
+        self._level_count = level_count
+        by_level = np.argsort(levels, kind="stable")
+        ends = np.cumsum(np.bincount(levels, minlength=level_count))
+        self._members: list[Ints] = []  # of each level, its clusters
+        self._sums: list[list[Floats]] = []  # of each level, by figure, their sums with the factor
+        for level, end in enumerate(ends.tolist()):
+            rows = by_level[0 if level == 0 else ends[level - 1] : end]
+            clusters = codes[rows]
+            members = np.nonzero(np.bincount(clusters, minlength=self._clusters))[0]
+            factor = factor_of(np.array([len(members)]))[0]
+            of_figures = [np.bincount(clusters, moves[rows], self._clusters)[members] * factor for moves in influence]
+            self._members.append(members)
+            self._sums.append(of_figures)
+        self._sizes: Ints = np.array([len(members) for members in self._members], dtype=np.int64)
+        self._is_partition = int(self._sizes.sum()) == len(np.nonzero(np.bincount(codes))[0])
 
-    def __post_init__(self) -> None:
-        shape = (int(self.codes.max(initial=-1)) + 1, self.level_count)
-        where = (self.codes, self.levels)
-        present = sparse.csc_array((np.ones(len(self.codes)), where), shape=shape)  # sums answers of one cluster
-        self._rests_on = present
-        factors = sparse.diags_array(factor_of(np.diff(present.indptr).astype(np.int64)))
-        self._entries = tuple(
-            sparse.csc_array(sparse.csc_array((moves, where), shape=shape) @ factors) for moves in self.influence
-        )
-
-    @cached_property
-    def _one_level_each(self) -> bool:
-        """Whether no cluster has two levels."""
-        return self._rests_on.nnz == len(np.unique(self._rests_on.indices))
+    def _level_totals(self, contrast: Floats) -> list[tuple[Ints, Floats]]:
+        """Of each level with a weight, its clusters and their weighted sums over the figures."""
+        weights = contrast.reshape(-1, self._level_count)
+        return [
+            (self._members[level], sum_of(self._sums[level], weights[:, level]))
+            for level in np.nonzero(weights.any(axis=0))[0].tolist()
+        ]
 
     def total(self, contrast: Floats) -> Floats:
-        weights = contrast.reshape(len(self._entries), self.level_count)
-        sums = np.zeros(self._rests_on.shape[0])
-        for moves, of_levels in zip(self._entries, weights, strict=True):
-            for level in np.nonzero(of_levels)[0]:
-                start, end = moves.indptr[level : level + 2]
-                sums[moves.indices[start:end]] += of_levels[level] * moves.data[start:end]
-        return sums
+        totals = np.zeros(self._clusters)
+        for members, sums in self._level_totals(contrast):
+            totals[members] += sums
+        return totals
 
     def squares_sum(self, contrast: Floats) -> float:
-        return float((self.total(contrast) ** 2).sum())
+        by_level = self._level_totals(contrast)
+        if self._is_partition or len(by_level) == 1:  # no cluster has sums of two levels
+            return float(sum((sums @ sums for _, sums in by_level), 0.0))
+        totals = self.total(contrast)
+        return float(totals @ totals)
 
     def counts(self, figures: Sequence[int]) -> Ints:
-        sizes = np.diff(self._rests_on.indptr).astype(np.int64)
-        return np.asarray(sizes[np.asarray(figures) % self.level_count])
+        return np.asarray(self._sizes[np.asarray(figures) % self._level_count])
 
     def count_of_any(self, figures: Sequence[int]) -> int:
-        levels = sorted({figure % self.level_count for figure in figures})
-        if self._one_level_each:
+        levels = sorted({figure % self._level_count for figure in figures})
+        if self._is_partition or len(levels) == 1:
             return int(self.counts(levels).sum())
-        rows = [
-            self._rests_on.indices[self._rests_on.indptr[level] : self._rests_on.indptr[level + 1]] for level in levels
-        ]
-        return len(np.unique(np.concatenate(rows)))
+        present = np.zeros(self._clusters, dtype=bool)
+        for level in levels:
+            present[self._members[level]] = True
+        return int(present.sum())
+
+
+def sum_of(of_figures: Sequence[Floats], weights: Floats) -> Floats:
+    """Σ weight · sums over the figures of a level that have a weight; at least one must."""
+    parts = [weight * sums for weight, sums in zip(weights.tolist(), of_figures, strict=True) if weight]
+    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))

@@ -119,6 +119,7 @@ class Study(models.Model):
         default=dict, help_text="Thresholds of the rules that find careless work. Empty: the defaults."
     )
     exclusion = models.JSONField(default=dict, help_text="Rules that exclude submissions from the analysis.")
+    factors = models.JSONField(default=dict, help_text="What findings compare: settings by factor. Empty: suggestions.")
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)
@@ -184,10 +185,11 @@ class Membership(models.Model):
 class Arm(models.Model):
     """A between-subjects condition. A live study without arms has one arm with an empty name.
 
-    ``config`` and ``texts`` contain only what differs from the study. ``shown_config`` and ``shown_texts`` contain
-    everything that workers see, fixed when the study goes live. ``n_enrolled`` counts participants. It changes in the
-    transaction that enrols one, under this row's lock. ``shares_items``: some main item lies in several of its hits, so
-    which hits a worker may still get depends on the hits that they have had.
+    ``config`` and ``texts`` contain only what differs from the study. ``factors`` are its levels by factor, which arms
+    of a factorial design share. ``shown_config`` and ``shown_texts`` contain everything that workers see, fixed when
+    the study goes live. ``n_enrolled`` counts participants. It changes in the transaction that enrols one, under this
+    row's lock. ``shares_items``: some main item lies in several of its hits, so which hits a worker may still get
+    depends on the hits that they have had.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="arms")
@@ -195,6 +197,7 @@ class Arm(models.Model):
     name = models.CharField(max_length=40, blank=True)
     config = models.JSONField(default=dict)
     texts = models.JSONField(default=dict)
+    factors = models.JSONField(default=dict)
     reward = models.DecimalField(max_digits=8, decimal_places=3, null=True, blank=True, help_text="Empty: the study's.")
     wanted = models.PositiveIntegerField(
         null=True, blank=True, validators=[MinValueValidator(1)], help_text="Participants. Empty: no number."

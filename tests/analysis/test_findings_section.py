@@ -61,7 +61,7 @@ def test_the_best_system_is_named_with_its_mean_and_the_difference(tmp_path: Pat
 
 def test_systems_that_are_not_told_apart_are_not_ranked(tmp_path: Path) -> None:
     _, found = findings(*rated((0.0, 0.0, 0.0), seed=2), tmp_path)
-    assert found["sentences"][0]["sentence"].startswith("The data do not tell apart which system is ahead: ")
+    assert found["sentences"][0]["sentence"].startswith("The data do not show which system is ahead: ")
 
 
 def test_a_declared_reference_is_what_others_are_compared_with(tmp_path: Path) -> None:

@@ -31,14 +31,14 @@ def loaded_by(*words: str) -> set[str]:
 
 
 def test_the_list_of_commands_needs_no_library() -> None:
-    assert not loaded_by("--help") & {*HEAVY, *(f"analysis.commands.{module}" for module, _ in COMMANDS.values())}
+    assert not loaded_by("--help") & {*HEAVY, *(f"analysis.commands.{module}" for _, module, _ in COMMANDS)}
 
 
 @pytest.mark.parametrize("command", ["preference", "agreement"])
 def test_a_command_loads_neither_the_others_nor_libraries_that_it_does_not_use(command: str) -> None:
     loaded = loaded_by(command, "--help")
 
-    others = {f"analysis.commands.{module}" for module, _ in COMMANDS.values()} - {f"analysis.commands.{command}"}
+    others = {f"analysis.commands.{module}" for _, module, _ in COMMANDS} - {f"analysis.commands.{command}"}
     assert f"analysis.commands.{command}" in loaded
     assert not loaded & {*others, "statsmodels", "matplotlib", "jinja2"}
 
@@ -48,7 +48,7 @@ def test_every_command_is_listed_with_its_line(capsys: pytest.CaptureFixture[str
         main(["--help"])
 
     listed = " ".join(capsys.readouterr().out.split())
-    for name, (module, line) in COMMANDS.items():
+    for name, module, line in COMMANDS:
         assert f"{name} {line}" in listed
         assert hasattr(import_module(f"analysis.commands.{module}"), "add_parser")
 

@@ -61,23 +61,23 @@ def comparison_sentence(factor: str, comparison: Comparison) -> str:
             f"the next by {factor}. {size_of(difference)}."
         )
     if len(tied) == len(comparison.levels):
-        start = f"The data do not tell apart which {factor} is ahead"
+        start = f"The data do not show which {factor} is ahead"
     else:
-        start = f"{names(tied)} may be the best by {factor}, ahead of the others; the data do not tell these apart"
+        start = f"{names(tied)} may be the best by {factor}, ahead of the others; the data do not separate them"
     means = f"{best.name} has {with_interval(best.mean)}, {second.name} {with_interval(second.mean)}"
     return f"{start}: {means}. {size_of(difference)}."
 
 
 def reference_sentence(comparison: Comparison) -> str:
-    """Which levels are above the reference, which below, and which are not told apart from it."""
+    """Which levels are above the reference, which below, and which differ too little to tell."""
     base = next(level for level in comparison.levels if level.name == comparison.reference)
-    groups: dict[str, list[str]] = {"above": [], "below": [], "not told apart from": []}
+    groups: dict[str, list[str]] = {"above": [], "below": [], "not significantly different from": []}
     untested = [pair for pair in comparison.differences if math.isnan(pair.p_corrected)]
     for pair in comparison.differences:
         if pair in untested:
             continue
         side = "above" if pair.difference.value > 0 else "below"
-        groups[side if pair.p_corrected < 0.05 else "not told apart from"].append(pair.first)
+        groups[side if pair.p_corrected < 0.05 else "not significantly different from"].append(pair.first)
     parts = [
         f"{names(members)} {'is' if len(members) == 1 else 'are'} {side}" for side, members in groups.items() if members
     ]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis import plots
@@ -19,6 +18,7 @@ from analysis.description import Factor, Score
 from analysis.estimate import Estimate
 from analysis.factors import factors_of, level_names, levels_in_order
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
+from analysis.findings.answers import Codes
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
@@ -35,14 +35,20 @@ MOST_FIGURES = 6
 MOST_ROWS = 3
 
 
+#: Codes (N,) of answers' levels, and the levels' names.
+Levels = tuple[Codes, tuple[str, ...]]
+
+
 @dataclass(frozen=True)
 class Criterion:
-    """The answers on a topic, the rows that they were made from, and the name that people read."""
+    """The answers on a topic, the rows that they were made from, and the name that people read. ``levels``: those of
+    the answers by factor, once somebody asked."""
 
     topic: str
     name: str
     rows: pd.DataFrame
     answers: Answers
+    levels: dict[str, Levels] = field(default_factory=dict)
 
 
 def make_section(source: Source) -> Section | None:
@@ -113,8 +119,12 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
     return criterion
 
 
-def codes_of(source: Source, factor: Factor, rows: pd.DataFrame) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
-    return level_codes(level_names(source.data, factor, rows), levels_in_order(source.data, factor))
+def codes_of(source: Source, factor: Factor, criterion: Criterion) -> Levels:
+    """The codes of the answers' levels and their names, worked out once."""
+    if factor.name not in criterion.levels:
+        names = level_names(source.data, factor, criterion.rows)
+        criterion.levels[factor.name] = level_codes(names, levels_in_order(source.data, factor))
+    return criterion.levels[factor.name]
 
 
 def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> dict[str, Comparison]:
@@ -122,7 +132,7 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     comparisons: dict[str, Comparison] = {}
     problems: dict[str, list[str]] = {}
     for criterion in criteria:
-        codes, names = codes_of(source, factor, criterion.rows)
+        codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
         try:
@@ -168,7 +178,7 @@ def means_figure(source: Source, factor: Factor, topic: str, comparison: Compari
     bars = interval_bars(estimates)
     limits = plots.padded([end for _, *ends in bars for end in ends if math.isfinite(end)])
     svg = plots.intervals(words, bars, limits=limits)
-    caption = f"{title}: means with 95% intervals. Levels that share a letter are not told apart."
+    caption = f"{title}: means with 95% intervals. Levels that share a letter do not differ significantly."
     return Figure(svg, caption, estimates_table(title, estimates, digits=2))
 
 
@@ -224,7 +234,7 @@ def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figur
     if scale.level != "ordinal" or not 2 <= len(scale.points) <= MANY_POINTS:
         return None
     points = sorted(scale.points, key=lambda point: point.value)
-    codes, names = codes_of(source, factor, criterion.rows)
+    codes, names = codes_of(source, factor, criterion)
     values = criterion.rows["value"].to_numpy(dtype=float)
     counts = [
         (name, [int(((codes == code) & (values == point.value)).sum()) for point in points])
@@ -247,7 +257,7 @@ def add_crossings(
     """The means of every combination of two factors' levels with overall rows, and interactions."""
     crossings: dict[str, Crossing] = {}
     for criterion in criteria:
-        sides = [codes_of(source, factor, criterion.rows) for factor in (first, second)]
+        sides = [codes_of(source, factor, criterion) for factor in (first, second)]
         if any(not 2 <= len(names) <= MANY_POINTS for _, names in sides):
             continue
         try:

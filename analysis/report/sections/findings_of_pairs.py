@@ -101,7 +101,7 @@ def shares_figure(source: Source, factor: Factor, topic: str, records: list[dict
         source.key("findings-plot"), title, values_in_words(estimates), "Share of choices, ties as halves"
     )
     svg = plots.intervals(words, interval_bars(estimates), limits=(0.0, 1.0))
-    caption = f"{title}, with 95% intervals. Levels that share a letter are not told apart."
+    caption = f"{title}, with 95% intervals. Levels that share a letter do not differ significantly."
     return Figure(svg, caption, estimates_table(title, estimates))
 
 
