@@ -28,10 +28,10 @@ MOST_FACTORS = 12
 LONGEST_NAME = 100
 LONGEST_LEVEL = 100
 OF = {
-    "item": "items: a column of theirs",
-    "part": "parts of items: a column for each",
+    "item": "items (a column)",
+    "part": "parts of items (a column for each)",
     "arm": "arms",
-    "worker": "workers: a question about themselves",
+    "worker": "workers (a question about themselves)",
 }
 #: Settings that a stored factor can have.
 KEYS = ("of", "reference", "parts")
@@ -90,7 +90,9 @@ def check_settings_of(name: str, settings: Mapping[str, Any], where: str) -> tup
     form = FactorForm({key: settings.get(key) or "" for key in FactorForm.base_fields})
     for key, errors in form.errors.items():
         fix = f"Write one of {', '.join(OF)}." if key == "of" else ""
-        problems.append(Problem(f"{where}.{key}", f"“{str(settings.get(key))[:60]}”: {' '.join(errors)}", fix))
+        problems.append(
+            Problem(f"{where}.{key}", f"“{str(settings.get(key))[:60]}”: {' '.join(map(str, errors))}", fix)
+        )
     clean: Json = {key: value for key, value in form.cleaned_data.items() if value}
     columns = sorted((settings.get("parts") or {}).items())
     parts = {target.strip(): column.strip() for target, column in columns if column.strip()}

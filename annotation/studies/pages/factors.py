@@ -85,7 +85,7 @@ def _row(name: str, settings: Json) -> dict[str, str]:
 
 
 def _of_in_words(factor: Factor) -> str:
-    return OF[factor.of].partition(":")[0]
+    return OF[factor.of].partition(" (")[0]
 
 
 def _settings(rows: Sequence[Mapping[str, str]], declare: str, study: Study) -> dict[str, Json]:
@@ -99,9 +99,8 @@ def _settings(rows: Sequence[Mapping[str, str]], declare: str, study: Study) -> 
         try:
             parts = pairs_in(row["parts"])
         except PairsProblem as wrong:
-            problems.append(
-                Problem(f"factors.{name[:60]}.parts", f"{name}: {wrong}", "Write 1: system_1; 2: system_2.")
-            )
+            what = f"Columns of the parts of {name}: {wrong}"
+            problems.append(Problem(f"factors.{name[:60]}.parts", what, "Write them as in 1: system_1; 2: system_2."))
             continue
         values: dict[str, Any] = {"of": row["of"], "reference": row["reference"], "parts": parts}
         settings[name] = {key: value for key, value in values.items() if value}

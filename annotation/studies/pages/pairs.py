@@ -13,7 +13,7 @@ def pairs_in(line: str) -> dict[str, str]:
     """The values by name. Raises PairsProblem."""
     pairs: dict[str, str] = {}
     for entry in filter(str.strip, line.split(";")):
-        name, colon, value = (part.strip() for part in entry.rpartition(":"))
+        name, colon, value = (part.strip() for part in entry.partition(":"))
         if not colon or not name or not value:
             raise PairsProblem(f"“{entry.strip()[:60]}” is not a name, a colon and a value.")
         if name in pairs:
