@@ -44,6 +44,7 @@ from annotation.results.description import describe_study
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
 from annotation.studies.images import unused
+from annotation.studies.provenance import provenance_columns
 from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
@@ -127,9 +128,10 @@ class StudyRows:
             )
 
     def items(self) -> Iterator[ItemRow]:
-        """In the order of the file."""
+        """In the order of the file. Among the cells are the columns that say where an item's texts come from."""
         planned = HitItem.objects.filter(hit__study=self.study).values_list("item").annotate(wanted=Sum("hit__wanted"))
         wanted = dict(planned.order_by())
+        origins = provenance_columns(self.study)
         rows = Item.objects.filter(study=self.study).order_by("position")
         for pk, name, role, payload in rows.values_list("pk", "external_id", "role", "payload").iterator(CHUNK):
             self._names[pk] = name
@@ -145,7 +147,7 @@ class StudyRows:
                 responses=list(facts.responses),
                 metrics=dict(facts.metrics),
                 wanted=wanted.get(pk, 0),
-                cells=self.task.export_columns(payload),
+                cells={**self.task.export_columns(payload), **origins.get(pk, {})},
                 check=payload.get(CHECK, {}),
             )
 
