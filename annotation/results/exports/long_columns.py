@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from analysis.answer_files.columns import (
+    ANSWER,
+    ARM_FACTOR,
+    ITEM,
+    PART,
+    PART_TEXT_2,
+    RESERVED,
+    SUBMISSION,
+    USE,
+    WHO,
+    WORKER,
+    named_apart,
+)
 from annotation.models import Arm, Item, Study
 from annotation.results.exports.items import merged_columns
 from annotation.studies.provenance import Origin, provenance_columns
@@ -12,20 +25,6 @@ from annotation.task_types.registry import get_type
 
 #: Payloads that are read at once to find the names of their columns.
 BATCH = 500
-WHO = ("study", "submission", "worker", "synthetic", "arm")
-ITEM = ("item", "role")
-PART = ("item_position", "part", "part_text", "part_position", "side")
-ANSWER = ("criterion", "scale", "scale_level", "scale_low", "scale_high", "value", "label", "answer_text", "seconds")
-USE = ("included", "why_not", "confirmation", "flags")
-SUBMISSION = (
-    *("submitted_at", "submission_seconds", "place", "hit", "slot", "ordinal", "attempt"),
-    *("feedback", "order"),
-)
-WORKER = ("platform", "worker_id", "assignment_id")
-#: The names that are ours in every file, so that an item's column is called the same in the files of all studies.
-RESERVED = frozenset((*WHO, *ITEM, *PART, "part_text_2", *ANSWER, *USE, *SUBMISSION, *WORKER))
-#: The prefix of an arm's factors, and that of an item's column with a name of ours.
-ARM_FACTOR, OWN = "arm:", "item:"
 #: Cells that are no words: numbers, times, and what is always one of a few words of ours.
 _NO_WORDS = (
     *("submission", "synthetic", "role", "item_position", "part_position", "side", "scale_level", "scale_low"),
@@ -46,7 +45,7 @@ class LongColumns:
         self._item_columns = merged_columns(self.task.export_columns(payload) for payload in payloads.iterator(BATCH))
         self._origin_columns = sorted({name for origin in self._origins.values() for name in origin})
         own_names = named_apart(self._item_columns, {*RESERVED, *(f"{ARM_FACTOR}{factor}" for factor in factors)})
-        part_text_2 = ["part_text_2"] if self.task.part_texts > 1 else []
+        part_text_2 = [PART_TEXT_2] if self.task.part_texts > 1 else []
         text = PART.index("part_text") + 1
         self.names = [
             *WHO,
@@ -69,16 +68,3 @@ class LongColumns:
             *(cells.get(column, "") for column in self._item_columns),
             *(origin.get(column, "") for column in self._origin_columns),
         ]
-
-
-def named_apart(columns: Iterable[str], used: Iterable[str]) -> list[str]:
-    """The items' own columns. One with a name that is used already gets the prefix ``item:``."""
-    names: list[str] = []
-    used_names = set(used)
-    for column in columns:
-        name = column
-        while name in used_names:
-            name = f"{OWN}{name}"
-        used_names.add(name)
-        names.append(name)
-    return names

@@ -10,8 +10,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from analysis.answer_files.columns import named_apart
 from annotation.models import Arm, Assignment, HitItem, Rating, Review, Study, Submission
-from annotation.results.exports.long_columns import LongColumns, named_apart
+from annotation.results.exports.long_columns import LongColumns
 from annotation.task_types.items import ItemData
 from tests.annotation.results.exports.helpers import exclude, exported, one_set, read_csv, read_jsonl, study_of
 from tests.factories import make_participant, make_study, make_submission
