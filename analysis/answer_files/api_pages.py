@@ -19,8 +19,10 @@ from analysis.answer_files.rows import OF_RATINGS, Column, RowsFile, taken
 from analysis.input_errors import InputError
 
 #: The fields of a rating that figures need. Whatever else the API sends is read if it is there.
-NEEDED = ("item", "question", "target", "value", "text", "worker", "arm", "included", "submission")
-LATER = ("scale_level", "scale_low", "scale_high")
+NEEDED = (
+    *("submission", "item", "role", "question", "target", "scale_level", "scale_low", "scale_high"),
+    *("value", "label", "text", "worker", "arm", "included"),
+)
 SHAPE = 'save {"ratings": […], "items": […]} with the results of studies/NAME/ratings/ and studies/NAME/items/'
 
 
@@ -38,13 +40,11 @@ def read_api_answers(path: str) -> RowsFile:
     if not ratings:
         raise InputError(path, "ratings", "there are no ratings", SHAPE)
     for number, rating in enumerate(ratings, start=1):
-        missing = [name for name in (*NEEDED, *LATER) if name not in rating]
+        missing = [name for name in NEEDED if name not in rating]
         if missing:
             raise InputError(path, f"rating {number}", f"the field “{missing[0]}” is missing", SHAPE)
-    roles = {item["item"]: item["role"] for item in items}
     frame = pd.DataFrame(ratings)
-    counted = frame["item"].map(lambda item: roles.get(item, "") if item else "").isin(COUNTED_ROLES)
-    frame = frame[frame["included"].astype(bool) & counted].reset_index(drop=True)
+    frame = frame[frame["included"].astype(bool) & frame["role"].isin(COUNTED_ROLES)].reset_index(drop=True)
     if frame.empty:
         raise InputError(path, "ratings", "no answer is in the figures", "see the field included")
     return RowsFile(path, columns_of(frame, items))
@@ -61,10 +61,7 @@ def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:
 
 def columns_of(frame: pd.DataFrame, items: list[dict[str, Any]]) -> dict[str, Column]:
     fields = {field: name for name, field in OF_RATINGS.items()}
-    columns: dict[str, Column] = {
-        fields.get(name, str(name)): lambda name=name: frame[name] for name in frame.columns
-    }
-    columns["role"] = lambda: taken({item["item"]: item["role"] for item in items}, frame["item"])
+    columns: dict[str, Column] = {fields.get(name, str(name)): lambda name=name: frame[name] for name in frame.columns}
     own: Mapping[str, None] = dict.fromkeys(name for item in items for name in item.get("columns", {}))
     for name, own_name in zip(own, named_apart(own, {*RESERVED, *columns}), strict=True):
         cells = {item["item"]: item["columns"].get(name, "") for item in items}

@@ -29,7 +29,18 @@ CONTEXTS = ("context", "prompt")
 #: What most commands need of an export ``long``.
 USUAL = frozenset(
     (
-        *("submission", "worker", "arm", "item", "part", "criterion", "scale_level", "scale_low", "scale_high", "value"),
+        *(
+            "submission",
+            "worker",
+            "arm",
+            "item",
+            "part",
+            "criterion",
+            "scale_level",
+            "scale_low",
+            "scale_high",
+            "value",
+        ),
         *("label", "system_1", "system_2", *SUGGESTED, FROM_ARM, *CONTEXTS),
     )
 )
@@ -59,6 +70,17 @@ class LevelColumn:
     column: str
     reference: str = ""
     order: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Where people judge whether a text is by a person: the criterion, and the columns of the text's source and
+    domain. ``human``: the source of texts by people."""
+
+    topic: str = "judgement"
+    source: str = "source"
+    domain: str = "domain"
+    human: str = "human"
 
 
 class AnswerFile(ABC):
@@ -100,6 +122,23 @@ class AnswerFile(ABC):
     def context(self) -> str:
         """The column that items share which answer or continue the same text; empty if there is none."""
         return next((name for name in CONTEXTS if name in self.names), "")
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """The columns of what wrote the two texts of a choice: first the one that a positive value favours."""
+        return "system_1", "system_2"
+
+    @property
+    def system(self) -> str:
+        """The column of what wrote a text."""
+        return "system"
+
+    @cached_property
+    def detection(self) -> Detection | None:
+        """None if nobody judges whether texts are by people."""
+        usual = Detection()
+        asked = any(criterion.name == usual.topic for criterion in self.criteria)
+        return usual if asked and usual.source in self.names else None
 
     @cached_property
     def factors(self) -> list[LevelColumn]:

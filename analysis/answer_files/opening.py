@@ -8,7 +8,7 @@ from analysis.answer_files.files import AnswerFile, LongFile, TableFile, is_long
 from analysis.input_errors import InputError
 from analysis.tables import format_of, header_of
 
-FORMS = (
+READABLE = (
     "a bundle (a folder or .zip file), the export “long” (CSV or JSON lines), answers of the API (.json), or any table "
     "(CSV, TSV or JSONL, UTF-8) with one answer per row"
 )
@@ -17,9 +17,11 @@ FORMS = (
 def open_answers(path: str, *, accept_edited: bool = False) -> AnswerFile:
     """The answers in a file or a folder. ``accept_edited``: CSV files of a bundle may have been edited.
 
-    InputError: it is none of FORMS, or damaged.
+    InputError: it is none of READABLE, or damaged.
     """
     file = Path(path)
+    if file.is_dir() and not (file / "study.json").exists():
+        raise InputError(path, "", "this is a folder, and no bundle of a study", "name a file in it")
     if is_bundle(path):
         from analysis.answer_files.rows import BundleFile  # loads what only bundles need
         from analysis.data import BundleError, read_bundle

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.answer_files.columns import RESERVED, named_apart
-from analysis.answer_files.files import AnswerFile, Criterion, LevelColumn
+from analysis.answer_files.files import AnswerFile, Criterion, Detection, LevelColumn
 from analysis.data import StudyData
 from analysis.factors import factors_of, level_names, levels_in_order
 from analysis.input_errors import InputError
@@ -119,7 +119,9 @@ class BundleFile(RowsFile):
             ends = {topic: repr(getattr(scale, end)) for topic, scale in scales.items() if scale.points}
             makers[name] = lambda ends=ends: taken(ends, ratings["question"])
         words = {(t, point.value): point.label for t, scale in scales.items() for point in scale.points}
-        makers["label"] = lambda: [words.get(key, "") for key in zip(ratings["question"], ratings["value"], strict=True)]
+        makers["label"] = lambda: [
+            words.get(key, "") for key in zip(ratings["question"], ratings["value"], strict=True)
+        ]
         for factor in factors_of(self.data):
             makers[f"{LEVELS}{factor.name}"] = lambda factor=factor: level_names(self.data, factor, ratings)
         return makers
@@ -135,6 +137,39 @@ class BundleFile(RowsFile):
             ends = (scale.low, scale.high) if scale.points else (None, None)
             criteria.append(Criterion(question.topic, scale.level, *ends))
         return criteria + [Criterion(topic, "") for topic in answered if topic not in {c.name for c in criteria}]
+
+    @property
+    def systems(self) -> tuple[str, str]:
+        """Those of a declared factor of two parts, or those that the report uses."""
+        for factor in self.data.description.factors:
+            if factor.of == "part" and len(factor.parts) == 2:
+                first, second = factor.parts.values()
+                return first, second
+        for section in self.data.description.sections:
+            if section.name == "preference" and len(section.parameters.get("systems", ())) == 2:
+                first, second = section.parameters["systems"]
+                return str(first), str(second)
+        return super().systems
+
+    @property
+    def system(self) -> str:
+        return next(
+            (
+                str(section.parameters.get("system", "system"))
+                for section in self.data.description.sections
+                if section.name == "systems"
+            ),
+            super().system,
+        )
+
+    @property
+    def detection(self) -> Detection | None:  # type: ignore[override]
+        """The parameters of the section on judgements, if the study has one."""
+        for section in self.data.description.sections:
+            if section.name == "human_or_machine":
+                renamed = {"text_source": "source"}
+                return Detection(**{renamed.get(name, name): str(value) for name, value in section.parameters.items()})
+        return None
 
     @property
     def context(self) -> str:
