@@ -33,6 +33,7 @@ from accounts.authentication import IsResearcher, TokenAuthentication
 from annotation.access import study_for
 from annotation.models import Arm, Item, Rating, Study
 from annotation.recruiting.confirmation_marks import Marks
+from annotation.results.criteria import Criteria, Criterion
 from annotation.review.progress import progress
 from annotation.studies import items_overview
 from annotation.studies.studies_list import listed_studies
@@ -98,9 +99,15 @@ class StudyInFull(StudySerializer):
 
 
 class RatingSerializer(ModelSerializer[Rating]):
-    """A rating. The names of its fields are those of the long export."""
+    """A rating. Its fields mean what the columns of the long export do; three have the names that bundles give them:
+    ``question`` is the criterion, ``target`` the part, ``text`` the answer_text."""
 
     item = CharField(source="item.external_id", default="")
+    role = CharField(source="item.role", default="")
+    label = SerializerMethodField()
+    scale_level = SerializerMethodField()
+    scale_low = SerializerMethodField()
+    scale_high = SerializerMethodField()
     worker = CharField(source="participant.pseudonym")
     synthetic = BooleanField(source="participant.synthetic")
     arm = CharField(source="participant.arm.name")
@@ -111,9 +118,25 @@ class RatingSerializer(ModelSerializer[Rating]):
     class Meta:
         model = Rating
         fields = (
-            *("submission", "item", "question", "target", "scale", "value", "text", "seconds"),
-            *("worker", "synthetic", "included", "confirmation", "arm", "submitted_at"),
+            *("submission", "item", "role", "question", "target", "scale", "scale_level", "scale_low", "scale_high"),
+            *("value", "label", "text", "seconds", "worker", "synthetic", "included", "confirmation", "arm", "submitted_at"),
         )
+
+    def get_label(self, rating: Any) -> str:
+        return "" if rating.value is None else self._criterion(rating).words.get(rating.value, "")
+
+    def get_scale_level(self, rating: Any) -> str:
+        return self._criterion(rating).level
+
+    def get_scale_low(self, rating: Any) -> float | None:
+        return self._criterion(rating).low
+
+    def get_scale_high(self, rating: Any) -> float | None:
+        return self._criterion(rating).high
+
+    def _criterion(self, rating: Any) -> Criterion:
+        criteria: Criteria = self.context["criteria"]
+        return criteria.of(rating.participant.arm.name, rating.question)
 
     def get_included(self, rating: Any) -> bool:
         return self._marks.included(rating.submission_id)
@@ -209,7 +232,8 @@ class Ratings(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
         page = self.paginate_queryset(items_overview.ratings_of_study(study))
-        return self.get_paginated_response(RatingSerializer(page, many=True, context={"marks": Marks(study)}).data)
+        context = {"marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
+        return self.get_paginated_response(RatingSerializer(page, many=True, context=context).data)
 
 
 STUDY = "studies/<slug:slug>/"

@@ -7,36 +7,38 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.compared_rows import Factor, Input, read_input
+from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.estimate import Estimate, p_value
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.findings import Answers, Comparison, compare_levels
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
-from analysis.input_errors import InputError, number_in, shown
-from analysis.tables import read_columns
+from analysis.input_errors import InputError
 from common.words import counted
-
-#: More labels than this are no categories.
-MOST_LABELS = 12
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "compare",
-        description="Compare the levels of a factor, such as systems, on one criterion. A file has one answer per row. "
-        "Intervals and p are about new items and new workers. If the answers are words, the share of each is compared.",
+        description="Compare the levels of a factor, such as systems, on one criterion. FILE is "
+        + READABLE
+        + ". Exports of a "
+        "study need no options. Intervals and p are about new items and new workers. If the answers are words, the "
+        "share of each is compared.",
     )
-    parser.add_argument("file", metavar="FILE", help="CSV, TSV or JSONL; see docs/comparisons.md")
-    parser.add_argument("--value", metavar="COL", required=True, help="column with the answers: numbers or words")
-    meaning = "column with the levels, such as system; give it twice for every combination and interactions"
-    parser.add_argument("--factor", metavar="COL", action="append", required=True, help=meaning)
+    parser.add_argument("file", metavar="FILE", help=READABLE)
+    meaning = "column with the answers: numbers or words (exports of a study: every criterion)"
+    parser.add_argument("--value", metavar="COL", help=meaning)
+    meaning = (
+        "column with the levels, such as system; give it twice for every combination and interactions (exports of a "
+        "study: what the study declares, or what the report suggests)"
+    )
+    parser.add_argument("--factor", metavar="COL", action="append", default=[], help=meaning)
+    add_criterion(parser, "all with a mean, or with words")
     parser.add_argument("--worker", metavar="COL", default="worker", help="column with who answered (default: worker)")
     parser.add_argument("--item", metavar="COL", default="item", help="column with what was judged (default: item)")
     parser.add_argument(
@@ -67,101 +69,75 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if len(args.factor) > 2:
         raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
-    frame = read_rows(args)
-    criteria = answers_in(args, frame)
-    factors = {name: level_codes(frame[name].astype(str).to_numpy()) for name in args.factor}
+    whole = read_input(args, open_answers(args.file, accept_edited=args.accept_edited))
     comparisons: dict[str, dict[str, Comparison]] = {}
     crossings: dict[str, Crossing] = {}
-    for label, answers in criteria.items():
-        for number, (name, (codes, levels)) in enumerate(factors.items()):
-            reference = args.reference if number == 0 else ""
+    for of_criterion in whole.compared:
+        for factor in of_criterion.factors:
             try:
-                comparison = compare_levels(
-                    answers, codes, levels, reference=reference, margin=args.margin, level=args.confidence
-                )
+                comparison = compare_factor(args, of_criterion.answers, factor)
             except ValueError as error:
-                raise InputError(args.file, f'column "{name}"', str(error)) from error
-            comparisons.setdefault(label, {})[name] = comparison
-        if len(factors) == 2:
-            first, second = factors.values()
-            crossings[label] = cross_levels(answers, first, second, level=args.confidence)
+                if len(whole.compared) == 1 == len(of_criterion.factors):
+                    raise InputError(args.file, f'column "{factor.name}"', str(error)) from error
+                whole.notes.append(f"“{of_criterion.label}” by {factor.name}: {error}")
+                continue
+            comparisons.setdefault(of_criterion.label, {})[factor.name] = comparison
+        if len(args.factor) == 2 == len(of_criterion.factors):
+            first, second = ((factor.codes, factor.levels) for factor in of_criterion.factors)
+            crossings[of_criterion.label] = cross_levels(of_criterion.answers, first, second, level=args.confidence)
+    if not comparisons:
+        raise InputError(args.file, "", f"nothing can be compared: {'; '.join(whole.notes)}")
     if args.json:
-        print_json(outcome_of(args, frame, criteria, factors, comparisons, crossings))
+        print_json(outcome_of(args, whole, comparisons, crossings))
         return 0
-    print(f"{args.file}: {counted(len(frame), 'answer')}")
-    for label, by_factor in comparisons.items():
-        for name, comparison in by_factor.items():
-            print_comparison(f"{label} by {name}", name, comparison)
-            if args.mixed:
-                print_mixed(mixed_differences(criteria[label], factors[name], comparison))
-        if label in crossings:
-            print_crossing(" and ".join(args.factor), crossings[label])
+    print(f"{args.file}: {counted(whole.counts['answers'], 'answer')}")
+    for of_criterion in whole.compared:
+        for factor in of_criterion.factors:
+            comparison = comparisons.get(of_criterion.label, {}).get(factor.name)
+            if comparison is not None:
+                print_comparison(f"{of_criterion.label} by {factor.name}", factor.name, comparison)
+                if args.mixed:
+                    print_mixed(mixed_differences(of_criterion.answers, factor, comparison))
+        if of_criterion.label in crossings:
+            print_crossing(" and ".join(args.factor), crossings[of_criterion.label])
+    if whole.notes:
+        print("\nNot compared")
+    for note in dict.fromkeys(whole.notes):
+        print(f"  {note}")
     return 0
 
 
-def read_rows(args: argparse.Namespace) -> pd.DataFrame:
-    """The rows with an answer. InputError: an option or a cell that cannot be used."""
-    if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
-        raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
-    conditions = [condition_of(text) for text in args.where]
-    named = [args.worker, *([] if args.no_item else [args.item]), *args.factor]
-    optional = [column for column in (args.part, args.context) if column]
-    columns = dict.fromkeys([args.value, *named, *optional, *(column for column, _ in conditions)])
-    frame: pd.DataFrame = chosen_rows(read_columns(args.file, list(columns)), args.file, conditions)
-    answered = ~(frame[args.value].isna() | frame[args.value].isin(MISSING)).to_numpy()
-    if not answered.any():
-        raise InputError(args.file, f'column "{args.value}"', "all cells are empty", "name the column with the answers")
-    frame = frame[answered]
-    for column in named:
-        refuse_empty(frame[column], args.file)
-    return frame
-
-
-def answers_in(args: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Answers]:
-    """The answers by criterion: the column itself, or the share of each word in it. InputError: neither."""
-    cells = frame[args.value]
-    words = [str(text) for text in cells.cat.categories if number_in(str(text)) is None]
-    used = set(cells.unique())
-    bounds = None if args.low is None else (args.low, args.high)
-    values: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
-    if not any(word in used for word in words):
-        values[args.value] = numbers(cells, args.file)
-        if bounds and ((values[args.value] < bounds[0]) | (values[args.value] > bounds[1])).any():
-            where = f'column "{args.value}"'
-            raise InputError(args.file, where, "an answer is outside the scale", "correct --low and --high")
-    elif len(used) > MOST_LABELS or bounds:
-        numbers(cells, args.file)  # names the first cell that is not a number
-    else:
-        bounds = (0.0, 1.0)
-        values = {f"share of {shown(str(word))}": (cells == word).to_numpy(dtype=float) for word in sorted(used)}
-    columns: dict[str, Any] = {
-        "items": None if args.no_item else frame[args.item].astype(str).to_numpy(),
-        "workers": frame[args.worker].astype(str).to_numpy(),
-        "parts": None if args.part is None else frame[args.part].astype(str).fillna("").to_numpy(),
-        "contexts": None if args.context is None else frame[args.context].astype(str).to_numpy(),
-    }
-    return {label: Answers.of(answers, bounds=bounds, **columns) for label, answers in values.items()}
+def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -> Comparison:
+    """ValueError: the levels cannot be compared. A reference that the study declares may have no answers here."""
+    reference = factor.reference
+    if reference not in factor.levels and not args.reference:
+        reference = ""
+    return compare_levels(
+        answers, factor.codes, factor.levels, reference=reference, margin=args.margin, level=args.confidence
+    )
 
 
 def outcome_of(
     args: argparse.Namespace,
-    frame: pd.DataFrame,
-    criteria: dict[str, Answers],
-    factors: dict[str, tuple[Codes, tuple[str, ...]]],
+    whole: Input,
     comparisons: dict[str, dict[str, Comparison]],
     crossings: dict[str, Crossing],
 ) -> Outcome:
     estimates: dict[str, Estimate] = {}
     figures: dict[str, Any] = {}
-    for label, by_factor in comparisons.items():
-        for name, comparison in by_factor.items():
+    for of_criterion in whole.compared:
+        label = of_criterion.label
+        for factor in of_criterion.factors:
+            name, comparison = factor.name, comparisons.get(label, {}).get(factor.name)
+            if comparison is None:
+                continue
             start = f"{label}.{name}"
             estimates |= {f"{start}.mean.{level.name}": level.mean for level in comparison.levels}
             estimates |= {f"{start}.difference.{d.first}.{d.second}": d.difference for d in comparison.differences}
             estimates |= {f"{start}.effect.{d.first}.{d.second}": d.effect for d in comparison.differences}
             kept = ("first", "second", "p", "p_corrected", "equivalent_within", "p_equivalent", "p_these_workers")
             if args.mixed:
-                by_model = mixed_differences(criteria[label], factors[name], comparison)
+                by_model = mixed_differences(of_criterion.answers, factor, comparison)
                 figures[f"{start}.mixed"] = (
                     by_model
                     if isinstance(by_model, str)
@@ -184,10 +160,9 @@ def outcome_of(
             without_nan({key: getattr(test, key) for key in ("first", "second", "p", "p_corrected")})
             for test in crossing.interactions
         ]
-    data = {"answers": len(frame), "workers": int(frame[args.worker].nunique())}
-    if not args.no_item:
-        data["items"] = int(frame[args.item].nunique())
-    return Outcome("compare", args.file, options_used(args), data, estimates, figures)
+    if whole.notes:
+        figures["not_compared"] = list(dict.fromkeys(whole.notes))
+    return Outcome("compare", args.file, options_used(args), whole.counts, estimates, figures)
 
 
 def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
@@ -220,10 +195,10 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
 
 
 def mixed_differences(
-    answers: Answers, factor: tuple[Codes, tuple[str, ...]], comparison: Comparison
+    answers: Answers, factor: Factor, comparison: Comparison
 ) -> dict[str, tuple[Estimate, float]] | str:
     """The differences of a comparison by the mixed model with their p, corrected; or why there is no such model."""
-    codes, names = factor
+    codes, names = factor.codes, factor.levels
     used = codes >= 0
     try:
         if answers.own:

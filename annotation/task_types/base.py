@@ -22,6 +22,7 @@ from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.extra_exports import ExtraExport
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
+from annotation.task_types.placements import Placements
 from annotation.task_types.questions import Answer, AnswerError, Grid, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
 from annotation.task_types.settings import ConfigForm, Sizes
@@ -174,7 +175,7 @@ class OutputData:
     item: int | None = 0
 
 
-class TaskType(Sources, ABC):
+class TaskType(Sources, Placements, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
@@ -384,7 +385,7 @@ class TaskType(Sources, ABC):
         """The rows from which the item was read. Reading them again makes the same item. Default: one row."""
         return [self.export_columns(payload)]
 
-    # --- 8. sources: see `sources.Sources` ---
+    # --- 8. sources: see `sources.Sources`; what ratings are about, as it was shown: see `placements.Placements` ---
 
     # --- 9. exams ---
 

@@ -27,6 +27,7 @@ from annotation.task_types.detection.detection_plan import HUMAN, plan_detection
 from annotation.task_types.detection.detection_texts import ORIGIN, PICKED, detection_texts
 from annotation.task_types.detection.texts_from_sources import SampleOptions, rows_from_file, rows_from_samples
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.placements import Placement, Seen, position_in, side_of
 from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf, TextQuestion
 from annotation.task_types.settings import ConfigForm, Sizes
 
@@ -191,6 +192,11 @@ class Detection(FixedPages):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
+
+    def placement(self, seen: Seen) -> Placement:
+        """Practice comes first. The side is that of the column text in a practice pair."""
+        side = side_of(seen.order["on_a"][seen.index] - 1) if seen.topic == "machine_text" else ""
+        return Placement(position_in([*seen.order["practice"], *seen.order["items"]], seen.index), side=side)
 
     def written(self, shown: Shown, pages: Sequence[Page], answers: Sequence[Answers]) -> Iterable[WrittenText]:
         """The answers in words, marked if an explanation contradicts the answer that it explains."""

@@ -14,6 +14,7 @@ from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.hds.hds_scales import QUALITY, ignore_quality, scale_for
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
+from annotation.task_types.placements import Placement, Seen, position_in
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.wording import TASK_WORDS, scale_texts, task_in_sentences, worded
@@ -207,6 +208,11 @@ class HdsType(FixedPages):
     @abstractmethod
     def define(self, config: Json) -> str:
         """Definitions of the words in the main question, as whole sentences."""
+
+    def placement(self, seen: Seen) -> Placement:
+        """The part of a warm-up rating is the first response, which was alone on its page."""
+        texts = [self.first_response(seen.payload)] if seen.topic == "quality" else []
+        return Placement(position_in(seen.order["items"], seen.index), texts)
 
     # --- simulated workers ---
 

@@ -16,6 +16,7 @@ from annotation.task_types.hds.hds_type import HdsType, rough_diversity, shuffle
 from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label
 from annotation.task_types.hds.sets_from_sources import PairsForm, output_pair_rows, pair_rows
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.placements import Placement, Seen, side_of
 from annotation.task_types.questions import Question
 from annotation.task_types.wording import TASK_WORDS
 
@@ -121,6 +122,13 @@ class RnkHds(HdsType):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
+
+    def placement(self, seen: Seen) -> Placement:
+        """The side is that of set 1."""
+        placement = super().placement(seen)
+        if seen.topic != self.topic:
+            return placement
+        return replace(placement, side=side_of(seen.order["shown"][seen.index]["set_on_a"] - 1))
 
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
         """Answers about A and B are stored as ratings of set 1 and set 2."""

@@ -14,6 +14,7 @@ from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Sh
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.pairwise.pairs_from_sources import SystemsForm, output_pairs, sample_pairs
+from annotation.task_types.placements import Placement, Seen, position_in, side_of
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, Sizes, TopicsField
 
@@ -172,6 +173,11 @@ class Pairwise(FixedPages):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
+
+    def placement(self, seen: Seen) -> Placement:
+        """The side is that of text 1."""
+        side = side_of(seen.order["on_a"][seen.index] - 1) if seen.topic != "reason" else ""
+        return Placement(position_in(seen.order["items"], seen.index), side=side)
 
     # --- sources ---
 
