@@ -36,8 +36,8 @@ class Components:
 
     ``items``: of items, the same for all systems. ``workers``: how lenient people are. ``item_system``: of the text
     that a system makes for an item. ``worker_system``: of people's liking for a system. ``residual``: all that belongs
-    to a single answer. ``latent``: they are those of a normal variable that is cut into the points of the scale, not of the
-    answers themselves. ValueError: a negative variance, or nothing that varies.
+    to a single answer. ``latent``: they are those of a normal variable that is cut into the points of the scale, not of
+    the answers themselves. ValueError: a negative variance, or nothing that varies.
     """
 
     items: float = 0.0
@@ -57,7 +57,7 @@ class Components:
 
     @property
     def total(self) -> float:
-        return sum(getattr(self, name) for name in LABELS)
+        return float(sum(getattr(self, name) for name in LABELS))
 
     def times(self, factor: float) -> Components:
         """Of answers in other units: ``factor`` is the square of how many new units make an old one."""
@@ -119,9 +119,11 @@ def fit_components(values: ArrayLike, *, items: ArrayLike, workers: ArrayLike, s
     for name, variance in estimates.items():
         if variance < 0:
             notes.append(f"The variance of {LABELS[name]} came out below 0 ({variance:.3g}) and counts as 0.")
-    kept = {name: max(0.0, variance) for name, variance in estimates.items()}
-    counts = (len(np.unique(codes)) for codes in (item_codes, worker_codes))
-    return Fit(Components(**kept), len(answers), *counts, system_count, float(answers.mean()), tuple(notes))
+    of = {name: max(0.0, estimates.get(name, 0.0)) for name in LABELS}
+    components = Components(of["items"], of["workers"], of["item_system"], of["worker_system"], of["residual"])
+    item_count, worker_count = int(item_codes.max()) + 1, int(worker_codes.max()) + 1
+    mean = float(answers.mean())
+    return Fit(components, len(answers), item_count, worker_count, system_count, mean, tuple(notes))
 
 
 def _refuse(answers: Floats, items: Ints, workers: Ints, systems: Ints) -> None:

@@ -37,8 +37,8 @@ class Published:
 
 
 CARD = (
-    "Card et al. 2020, “With Little Power Comes Great Responsibility”, EMNLP, §5: the settings of the released "
-    "simulation (power_sim.R in github.com/dallascard/NLP-power-analysis), from mixed models of five public human evaluations"
+    "Card et al. 2020, “With Little Power Comes Great Responsibility”, EMNLP, §5: a setting of the released "
+    "simulation, as a share of the scale’s range (power_sim.R in github.com/dallascard/NLP-power-analysis)"
 )
 CARD_CAUTION = (
     "The authors’ item and worker slopes b, with systems coded −1 and 1, are an interaction variance of 2b² here, "

@@ -38,8 +38,8 @@ def aim_in_words(aim: Aim, systems: int) -> str:
     if aim.goal in ONE_SHARE:
         return f"A {aim.goal} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
     if aim.goal == "agreement":
-        return f"Krippendorff’s α of answers on a scale from {points}."
-    between = f"{counted(systems, 'system')} on a scale from {points}"
+        return f"Krippendorff’s α of answers on {points}."
+    between = f"{counted(systems, 'system')} on {points}"
     pairs = systems - 1 if aim.reference else systems * (systems - 1) // 2
     if aim.goal == "equivalence":
         gap = f" that differ by {aim.effect:g}" if aim.effect else ""
