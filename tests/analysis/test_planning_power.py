@@ -199,8 +199,8 @@ def planner(**changes: object) -> Planner:
 def test_the_fewest_items_are_those_of_the_paired_t_test() -> None:
     """Items, each rated by another worker: statsmodels solves for the number of pairs."""
     pairs = math.ceil(TTestPower().solve_power(0.4 / math.sqrt(1.2), None, 0.05, 0.8))
-    found = planner().fewest_items(1, 10, power=0.8)
-    assert found.design.items == pytest.approx(pairs, abs=4)
+    found = planner(simulations=600).fewest_items(1, 10, power=0.8)
+    assert found.design.items == pytest.approx(pairs, abs=7)
     assert found.power.power >= 0.8
 
 
@@ -308,7 +308,7 @@ def test_aims_that_are_none_are_refused(goal: Goal, scale: Scale, options: dict[
         (Aim("equivalence", LIKERT, LIKERT_VARIANCES, margin=0.3), Design(2, 50, 3, 4, "all"), "plan more workers"),
         (Aim("agreement", LIKERT, LIKERT_VARIANCES), Design(1, 50, 1, 10), "two raters or more"),
         (
-            Aim("difference", LIKERT, LIKERT_VARIANCES, effect=0.3, mean=4.9),
+            Aim("difference", LIKERT, LIKERT_VARIANCES, effect=3.8, mean=4.5),
             Design(2, 50, 3, 10),
             "impossible on a scale",
         ),
