@@ -7,7 +7,7 @@ from annotation.console.pages import account, sessions, studies, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import audience, messages, more_ratings, platforms, posted_study, reconcile
-from annotation.results.pages import exports, reports
+from annotation.results.pages import exports, planning, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
     arms,
@@ -94,6 +94,7 @@ urlpatterns = [
     path(STUDY + "items/<int:pk>/", items.item, name="console_item"),
     path(STUDY + "preview/", preview.preview, name="console_preview"),
     path(STUDY + "preview/page/", preview.preview_page, name="console_preview_page"),
+    path(STUDY + "plan/", planning.plan, name="console_plan"),
     path(STUDY + "publish/", setup.publish, name="console_publish"),
     path(STUDY + "estimate/", setup.estimate, name="console_estimate"),
     path(STUDY + "submissions/", submissions.submissions, name="console_submissions"),

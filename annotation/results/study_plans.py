@@ -1,0 +1,178 @@
+"""What a study's draft already says about its plan: systems, items, scale, who rates what, reward and time.
+
+And the variances that a plan rests on: published ones, or those of an earlier study on this server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import pandas as pd
+
+from analysis.data import StudyData
+from analysis.description import Factor, QuestionDescription
+from analysis.factors import factors_of, item_levels
+from analysis.planning.aims import SHARES, Goal
+from analysis.planning.components import Components
+from analysis.planning.costs import Work
+from analysis.planning.pilot import pilot_of
+from analysis.planning.published import PUBLISHED, published
+from analysis.planning.scales import MOST_POINTS, Scale
+from analysis.planning.study_design import Crossing
+from annotation.models import Study
+from annotation.results.frames import study_data
+from annotation.work.hourly_pay import time_per_hit
+from common.words import counted
+
+LIKERT = Scale(1, 5, 5)
+#: Ratings of a study whose questions have no scale with a mean are planned as if on this one.
+ASSUMED = "The study has no question with a scale, so the plan assumes one from 1 to 5."
+#: Published variances that are assumed first, the cautious ones.
+FIRST, FIRST_OF_TWO_KINDS = "likert-high", "temporal"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyFacts:
+    """What the draft says. ``items`` are those of each system; ``factor`` says what the systems are. ``scales`` has the
+    scale of every criterion. ``texts_per_worker`` None: a worker may rate everything. ``notes``: what was assumed."""
+
+    goal: Goal
+    scales: dict[str, Scale]
+    factor: str
+    systems: int
+    items: int
+    same_items: bool
+    crossing: Crossing
+    raters: int
+    work: Work
+    texts_per_worker: int | None
+    notes: tuple[str, ...]
+
+
+def facts_of(study: Study) -> StudyFacts:
+    data = study_data(study)
+    notes: list[str] = []
+    factor, systems, items, same_items = _systems_of(data, notes)
+    goal, scales = _scales_of(data)
+    if not scales:
+        scales = {"rating": LIKERT}
+        notes.append(ASSUMED)
+    if goal != "difference":
+        items, systems = items * systems, 1
+    elif systems == 1:
+        notes.append("The items name no systems, so the plan assumes two. A column “system” would name them.")
+        systems, items = 2, max(1, items // 2) if items else 0
+    time = time_per_hit(study)
+    return StudyFacts(
+        goal,
+        scales,
+        factor.name if factor else "",
+        systems,
+        items,
+        same_items,
+        "one" if factor is not None and factor.of == "arm" else "some",
+        study.ratings_per_item,
+        Work(
+            study.items_per_hit,
+            study.reward,
+            None if time is None else (Decimal(str(time.seconds)) / 60).quantize(Decimal("0.001")),
+        ),
+        None if study.hits_per_worker is None else study.hits_per_worker * study.items_per_hit,
+        tuple(notes),
+    )
+
+
+def _systems_of(data: StudyData, notes: list[str]) -> tuple[Factor | None, int, int, bool]:
+    """The first factor of items or arms, its number of levels, the items of each, and whether they share contexts."""
+    main = data.items[data.items["role"] == "main"]
+    factor = next((factor for factor in factors_of(data) if factor.of in ("item", "arm")), None)
+    if factor is None:
+        return None, 1, len(main), True
+    if factor.of == "arm":
+        return factor, max(1, len(data.description.arms)), len(main), True
+    levels = item_levels(main, factor.name)
+    levels = levels[levels != ""]
+    systems = int(levels.nunique())
+    contexts = pd.Series(main["context"].to_numpy(dtype=object), index=main["item"]).reindex(levels.index).fillna("")
+    shared = bool((contexts != "").all()) and contexts.nunique() < len(contexts)
+    if not shared:
+        notes.append("The texts of different systems share no context, so every system counts as having its own items.")
+    return factor, max(1, systems), round(len(levels) / max(1, systems)), shared
+
+
+def _scales_of(data: StudyData) -> tuple[Goal, dict[str, Scale]]:
+    """What the study's questions can show, and the scale of each that has one."""
+    description = data.description
+    if any(section.name == "human_or_machine" for section in description.sections):
+        return "accuracy", {"accuracy": SHARES}
+    scored = [score.topic for score in description.scores]
+    numeric = [
+        question
+        for question in description.questions
+        if question.scale.level in ("ordinal", "interval") and not question.targets
+    ]
+    numeric.sort(key=lambda question: question.topic not in scored)
+    scales = {question.topic: scale for question in numeric if (scale := _scale_of(question)) is not None}
+    if not scales and any(question.scale.level == "pairwise" for question in description.questions):
+        return "share", {"choice": SHARES}
+    return "difference", scales
+
+
+def _scale_of(question: QuestionDescription) -> Scale | None:
+    scale = question.ratings_scale
+    if not 2 <= len(scale.points) <= MOST_POINTS:
+        return None
+    return Scale(scale.low, scale.high, len(scale.points))
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVariances:
+    """``components`` on ``scale`` with their source in words; ``mean`` of an earlier study's answers."""
+
+    components: Components
+    scale: Scale
+    source: str
+    notes: tuple[str, ...]
+    mean: float | None = None
+
+
+def published_for(scale: Scale) -> list[tuple[str, str]]:
+    """Names and titles of the published variances that fit a scale, the cautious ones first."""
+    fitting = [(entry.name, entry.title) for entry in PUBLISHED if entry.two_kinds == (scale.points == 2)]
+    return sorted(fitting, key=lambda entry: entry[0] not in (FIRST, FIRST_OF_TWO_KINDS))
+
+
+def published_variances(name: str, scale: Scale) -> PlanVariances:
+    """ValueError: no such name, or it does not fit the scale."""
+    entry = published(name)
+    return PlanVariances(entry.on(scale), scale, entry.source, (entry.caution,))
+
+
+def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanVariances:
+    """Those of an earlier study's answers, as its report has them. ValueError: they cannot be used here."""
+    data = study_data(study)
+    try:
+        pilot = pilot_of(data, criterion)
+    except ValueError:
+        if not criterion:
+            raise
+        pilot = pilot_of(data)  # its criterion may have another name, if it has only one
+    fit = pilot.fit
+    if (pilot.scale.points == 2) != (scale.points == 2):
+        raise ValueError(f"{study.slug} has another kind of scale than this study: choose other variances")
+    factor = (scale.range / pilot.scale.range) ** 2
+    mean = scale.low + (fit.mean - pilot.scale.low) * scale.range / pilot.scale.range
+    by = f" by {pilot.factor}" if pilot.factor else ""
+    counts = f"{counted(fit.answers, 'answer')}, {counted(fit.items, 'item')}, {counted(fit.workers, 'worker')}"
+    source = f"{study.slug}, {pilot.criterion}{by}: {counts}"
+    notes = list(fit.notes)
+    if min(fit.workers, fit.items) < 20:
+        notes.append("Fewer than 20 items or workers show only roughly how much they differ.")
+    return PlanVariances(fit.components.times(factor), scale, source, tuple(notes), None if scale.points == 2 else mean)
+
+
+def raters_to_try(most: int, least: int = 1) -> Sequence[int]:
+    """At most five numbers of raters, up to ``most``."""
+    return sorted({number for number in (1, 2, 3, 5, 8, 10, 15, 20, 30, 50) if least <= number <= most} | {most})[-5:]
