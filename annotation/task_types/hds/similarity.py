@@ -25,6 +25,10 @@ class SimHds(OneSet):
     summary = "How similar are two responses? Every pair of the set, from 1 to 5."
     scale = SIMILARITY
     topic = "similarity"
+    balance = (
+        "The order of the items and of the pairs of responses was random for every worker; the sides of each "
+        "pair alternated over workers."
+    )
 
     def scores(self, config: Json) -> Sequence[Score]:
         return (Score(self.topic, self.title, -1),)
