@@ -4,10 +4,10 @@ A bundle is a folder or a zip archive: ``study.json`` (format, version, the desc
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
 between answers; ``stopped.csv`` if workers stopped early for part pay. For people who publish it, there are also
-``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8 with the columns of
-`analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells
-are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the
-database.
+``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
+with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number is
+missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers
+as one from the database.
 """
 
 from __future__ import annotations
@@ -222,8 +222,8 @@ def write_bundle_tables(
 
     The tables are written in the order of TABLES, a row at a time. Nothing is held in memory, so ``study.json``, which
     contains the files' hashes, comes last in the archive. ``files``, such as the images that items show, are put beside
-    the tables under their names. `read_bundle` does not read them; see `read_events`. ``pages``: those that workers saw,
-    by their names there.
+    the tables under their names. `read_bundle` does not read them; see `read_events`. ``pages``: those that workers
+    saw, by their names there.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
@@ -310,8 +310,10 @@ def read_events(path: str | Path) -> pd.DataFrame:
 
 
 def read_pages(path: str | Path) -> dict[str, Page]:
-    """The pages that workers saw, by their names in the bundle; none in bundles of earlier releases. Raises BundleError,
-    also for a name that does not stay in the folder of pages."""
+    """The pages that workers saw, by their names in the bundle; none in bundles of earlier releases.
+
+    Raises BundleError, also for a name that does not stay in the folder of pages.
+    """
     try:
         titles = _read_head(read_files(Path(path), [STUDY])).get("pages") or {}
         if not isinstance(titles, dict) or not all(_PAGE.fullmatch(name) for name in titles):
@@ -343,9 +345,7 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
     return {name: frame.itertuples(index=False, name=None) for name, frame in frames.items()}
 
 
-def _head(
-    description: StudyDescription, files: Mapping[str, Mapping[str, Any]], pages: Mapping[str, Page]
-) -> bytes:
+def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]], pages: Mapping[str, Page]) -> bytes:
     head = {
         "format": FORMAT,
         "version": BUNDLE_VERSION,

@@ -12,13 +12,16 @@ from analysis.quality_control.rules import RULES
 from common.left_out import REASONS
 
 DATA, ANSWERS = ("sections", "data"), ("sections", "answers")
+#: Rules that can find nothing without items of a role, or in a study without texts by workers.
+ROLE_OF_RULE = {"gold_wrong": "gold", "attention_failed": "attention"}
+TEXT_RULES = ("too_short", "copied", "pasted", "same_text", "gibberish", "language")
 #: Parts of the report's own words, and the sentence that says which method they mean. Methods are named only if the
 #: report has their words.
 METHODS: Sequence[tuple[Sequence[str], str]] = (
     (
         ("two-way clusters", "new items and new workers"),
-        "Intervals are at 95% and, unless we say otherwise, about new items and new workers: answers are clustered by item "
-        f"and by worker{cite('cameron2011')}, with Student’s t.",
+        "Intervals are at 95% and, unless we say otherwise, about new items and new workers: answers are clustered by "
+        f"item and by worker{cite('cameron2011')}, with Student’s t.",
     ),
     (
         ("p, Holm", "Holm’s correction", "(Holm)"),
@@ -36,7 +39,10 @@ METHODS: Sequence[tuple[Sequence[str], str]] = (
         f" Davidson{cite('davidson1970')}.",
     ),
     (("Wilson",), f"Intervals marked “Wilson” are Wilson’s score intervals{cite('wilson1927')}."),
-    (("Tukey",), f"Pairs of cells are compared with Tukey’s HSD{cite('tukey1949')}, as the paper of the instrument does."),
+    (
+        ("Tukey",),
+        f"Pairs of cells are compared with Tukey’s HSD{cite('tukey1949')}, as the paper of the instrument does.",
+    ),
     (("d′",), f"Sensitivity is d′ of signal detection theory{cite('green1966')}."),
     (("mixed model",), f"Mixed models have crossed random effects of items and workers{cite('baayen2008')}."),
     (("distinct-n", "Distinct-n"), f"Distinct-n is the share of different n-grams{cite('li2016')}."),
@@ -52,12 +58,20 @@ AGREEMENT: Sequence[tuple[str, str, str]] = (
 
 def quality_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     sentences = []
-    rules = [rule.label.lower() for rule in RULES if study.quality_control.get(rule.name) is not None]
+    writes = any(question.scale.level == "text" for question in study.questions)
+    roles = numbers.value(*DATA, "items_of_other_roles") or {}
+    without = {rule for rule, role in ROLE_OF_RULE.items() if role not in roles}
+    without |= set() if writes else set(TEXT_RULES)
+    rules = [
+        rule.label.lower()
+        for rule in RULES
+        if study.quality_control.get(rule.name) is not None and rule.name not in without
+    ]
     flags = numbers.value("sections", "workers", "flags") or []
     if rules or flags:
         sentences.append(
-            f"Every submission was checked by rules ({', '.join(rules or ['those of the software'])}); what they find is "
-            "a flag for a person to look at, not an exclusion."
+            f"Every submission was checked by rules ({', '.join(rules or ['those of the software'])}). What they find "
+            "is a flag for a person to look at, not an exclusion."
         )
     if flags:
         flagged = [
@@ -76,7 +90,7 @@ def quality_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     if left_out:
         sentences.append(f"Left out of all figures: {'; '.join(left_out)}.")
         if numbers.value("left_out", "excluded"):
-            sentences.append(f"People excluded submissions because {blank('your reasons')}.")
+            sentences.append(f"A person excluded them because {blank('your reasons')}.")
     else:
         sentences.append("Nothing was left out.")
     if numbers.value("rejected"):
@@ -133,7 +147,7 @@ def agreement_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph 
     text = json.dumps(numbers.value(*ANSWERS), ensure_ascii=False) if defined else ""
     others = [f"{name}{key}" for mark, name, key in AGREEMENT if mark in text]
     if others:
-        sentences.append(f"The tables also have {listed(others)}.")
+        sentences.append(f"The tables also report {listed(others)}.")
     return Paragraph("Agreement", sentences) if sentences else None
 
 
@@ -159,6 +173,7 @@ def ethics_paragraph(study: StudyDescription) -> Paragraph:
         [
             f"The study was approved by {blank('ethics committee and number, or why none was needed')}.",
             agreed,
-            "Workers appear under pseudonyms, and could see and delete what was recorded about them.",
+            "Workers appear under pseudonyms, and could see what was recorded about them and ask for its deletion.",
+            f"A Human Evaluation Datasheet{cite('belz2024')} is in the appendix.",
         ],
     )

@@ -164,8 +164,8 @@ simulated workers, `decision` what a person excluded, and `exclude` in `study.js
 - Authors, paper and address: **[…]**
 - Approval by an ethics committee, and whether workers agreed to publication: **[…]**
 
-Workers appear under pseudonyms that other studies do not share. What they wrote, and the items' texts, may still name people:
-read `text` in `ratings.csv` first.
+Workers appear under pseudonyms that other studies do not share. What they wrote, and the items' texts, may still name
+people: read `text` in `ratings.csv` first.
 
 ## Files
 

@@ -24,11 +24,10 @@ def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
     return {f"{name}.pdf": pdf(figure.svg, title=figure.caption), f"{name}.svg": column_svg(figure.svg).encode()}
 
 
-def as_latex(figures: Sequence[tuple[str, Figure]]) -> str:
-    """All plots with their captions, to copy from."""
-    return "\n".join(
+def as_latex(name: str, figure: Figure) -> str:
+    """The plot with its caption, to copy from."""
+    return (
         "\\begin{figure}[tp]\n\\centering\n"
         f"\\includegraphics[width=\\linewidth]{{figures/{name}.pdf}}\n"
         f"\\caption{{{escape(figure.caption)}}}\n\\label{{fig:{name}}}\n\\end{{figure}}\n"
-        for name, figure in figures
     )

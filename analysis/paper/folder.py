@@ -22,18 +22,6 @@ from common.csv_files import csv_text
 from common.files import write_whole
 
 
-class PaperFolderError(ValueError):
-    """The folder cannot be written. ``str()`` is what is wrong and what to do."""
-
-
-def refuse_used(folder: Path) -> None:
-    """Raises PaperFolderError for a file, and for a folder with anything in it: files of another study must not stay."""
-    if folder.is_dir() and any(folder.iterdir()):
-        raise PaperFolderError(f"{folder} is not empty. Choose a new folder, or delete what is in it.")
-    if folder.exists() and not folder.is_dir():
-        raise PaperFolderError(f"{folder} is a file. Choose a folder.")
-
-
 def paper_files(
     study: StudyDescription,
     sections: Sequence[Section],
@@ -54,15 +42,15 @@ def paper_files(
     written = {
         "README.md": readme(study, report, tables, pages, [name for name, _ in figures], numbers),
         "preamble.tex": PREAMBLE,
-        "example.tex": example(study, tables),
+        "example.tex": example(study),
         "methods.md": prose.as_markdown(TITLE, paragraphs),
         "methods.tex": prose.as_latex(paragraphs),
         "findings.md": prose.as_markdown("What the study found", findings),
         "findings.tex": prose.as_latex(findings),
         "numbers.csv": numbers_csv(numbers),
-        "references.bib": bibliography([*prose.keys_in(paragraphs), "belz2024"]),
-        "figures.tex": figure_files.as_latex(figures),
-        "tables.tex": "".join(f"\\input{{tables/{file.name}}}\n" for file in tables),
+        "references.bib": bibliography(prose.keys_in(paragraphs)),
+        "figures.tex": with_breaks([figure_files.as_latex(name, figure) for name, figure in figures]),
+        "tables.tex": with_breaks([f"\\input{{tables/{file.name}}}\n" for file in tables]),
         "heds.md": sheet,
         "heds.json": sheet_json,
         "croissant.json": about[CROISSANT].decode(),
@@ -97,6 +85,12 @@ def found(sections: Sequence[Section]) -> list[Paragraph]:
     ]
 
 
+def with_breaks(floats: Sequence[str]) -> str:
+    """Floats with a new page after every eight: LaTeX holds back at most 18."""
+    pages = ["".join(floats[start : start + 8]) for start in range(0, len(floats), 8)]
+    return "\\clearpage\n".join(pages)
+
+
 def numbers_csv(numbers: Numbers) -> str:
     """Every number of the methods with its place in report.json."""
     rows = []
@@ -109,7 +103,7 @@ def numbers_csv(numbers: Numbers) -> str:
     return csv_text([["in the methods", "place in report.json", "value"], *rows])
 
 
-def example(study: StudyDescription, tables: Sequence[TableFile]) -> str:
+def example(study: StudyDescription) -> str:
     """A document with everything, to see what it looks like and to copy from."""
     return (
         "% Everything in this folder as one document, to look at and to copy from.\n"
@@ -117,7 +111,7 @@ def example(study: StudyDescription, tables: Sequence[TableFile]) -> str:
         f"\\title{{{escape(prose.words(study.title))}}}\n\\author{{}}\n\\date{{}}\n"
         "\\begin{document}\n\\maketitle\n\\section{Methods}\n\\input{methods}\n\\section{Findings}\n\\input{findings}\n"
         "\\bibliographystyle{plainnat}\n\\bibliography{references}\n\\clearpage\n"
-        f"\\input{{figures}}\n\\clearpage\n{'' if tables else '% There are no tables.'}\\input{{tables}}\n\\end{{document}}\n"
+        "\\input{figures}\n\\clearpage\n\\input{tables}\n\\end{document}\n"
     )
 
 
@@ -137,7 +131,9 @@ def readme(
         if "error" in section
     ]
     problems = f"\n## What is missing\n\n{''.join(failed)}" if failed else ""
-    table_rows = "".join(f"| `{file.name}` | {_cell(file.section)} | {_cell(file.table.caption)} |\n" for file in tables)
+    table_rows = "".join(
+        f"| `{file.name}` | {_cell(file.section)} | {_cell(file.table.caption)} |\n" for file in tables
+    )
     page_rows = "".join(f"- `{name}`: {prose.words(page.title)}\n" for name, page in pages.items())
     return f"""# {prose.words(study.title)}: the paper’s part
 
@@ -146,11 +142,12 @@ whenever, except pictures of pages (`pages/*.png`), which depend on the fonts of
 {problems}
 ## Make every number again
 
-With the bundle of the study, `{slug}-bundle.zip`, in a checkout of HITServer:
+With the bundle of the study (BUNDLE: a zip file or folder, from the console’s report page or `manage.py study export
+{slug} --kind bundle`), in a checkout of HITServer:
 
 ```
 pip install -r requirements-analysis.txt
-python -m analysis report {slug}-bundle.zip --out report --paper paper --draws {draws} --seed {seed}
+python -m analysis report BUNDLE --out report --paper paper --draws {draws} --seed {seed}
 ```
 
 `report/report.json` has every figure unrounded. `numbers.csv` has every number of the methods, with its place in
@@ -164,7 +161,7 @@ python -m analysis report {slug}-bundle.zip --out report --paper paper --draws {
 | `findings.tex`, `findings.md` | what the study found, in sentences |
 | `numbers.csv` | where every number of the methods comes from |
 | `tables/*.tex`, `tables/*.csv` | every table of the report; the CSV files are unrounded. `tables.tex` reads them all |
-| `figures/*.pdf`, `figures/*.svg` | every figure, 84 mm wide, with fonts in the PDF files. `figures.tex` has their captions |
+| `figures/*.pdf`, `figures/*.svg` | every figure, 84 mm wide, fonts included. `figures.tex` has their captions |
 | `pages/*.html` | the pages that workers saw; `*.png` where Chromium is installed |
 | `references.bib` | what the methods cite |
 | `preamble.tex`, `example.tex` | the LaTeX packages that are needed; one document with everything |

@@ -51,9 +51,9 @@ def _record(key: str, answer: str) -> dict[str, object]:
 def _as_markdown(study: StudyDescription, general: Answers, criteria: dict[str, Answers]) -> str:
     lines = [
         f"# Human Evaluation Datasheet (HEDS {VERSION}): {words(study.title)}\n",
-        f"Numbers are those of HEDS {VERSION} (Belz & Thomson 2024, arXiv:2412.07940). The labels are short forms; the form "
-        f"at <{FORM}> has the questions word by word, with their options. Answers come from the study’s data; **[… …]** "
-        "marks what the study does not know.\n",
+        f"Numbers are those of HEDS {VERSION} (Belz & Thomson 2024, arXiv:2412.07940). The labels are short forms; the "
+        f"form at <{FORM}> has the questions word by word, with their options. Answers come from the study’s data; "
+        "**[… …]** marks what the study does not know.\n",
     ]
     for number, title in SECTIONS.items():
         lines.append(f"## {number}. {title}\n")
@@ -130,7 +130,7 @@ def design_answers(study: StudyDescription, numbers: Numbers) -> Answers:
         "3.3.3.2": " ".join(quality_paragraph(study, numbers).sentences),
         "3.3.4.1": f"The folder pages/ of the data: {blank('address')}",
         "3.3.4.2": "The item, the question with its answers, and the instructions, which can be opened.",
-        "3.3.5": f"A task had to be sent within {limit} of accepting it. Workers chose when to start, and could take a break.",
+        "3.3.5": f"A task had to be sent within {limit} of accepting it. Workers chose when to start, and could pause.",
         "3.3.6": f"3. Evaluators could leave comments after the evaluation ({blank('1 and 2: whether they could ask')})"
         if has_box
         else NOT_KNOWN,

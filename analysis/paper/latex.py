@@ -1,7 +1,7 @@
 r"""Text as LaTeX that pdfLaTeX reads with standard packages, and the preamble that asks for them.
 
-Letters of T1 (Latin-1, Latin Extended-A) stay as they are. Greek letters and signs become math. All other letters become
-``\unicodechar{…}``: LuaLaTeX and XeLaTeX print the letter, pdfLaTeX its number.
+Letters of T1 (Latin-1, Latin Extended-A) stay as they are. Greek letters and signs become math. All other letters
+become ``\unicodechar{…}``: LuaLaTeX and XeLaTeX print the letter, pdfLaTeX its number.
 """
 
 from __future__ import annotations
@@ -88,13 +88,39 @@ _MATH = {
     "✓": r"\surd",
 }
 _GREEK = {
-    letter: f"\\{name}"
-    for letter, name in zip(
-        "αβγδεζηθικλμνξπρστυφχψωΓΔΘΛΞΠΣΦΨΩ",
-        "alpha beta gamma delta varepsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon varphi chi"
-        " psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(),
-        strict=True,
-    )
+    "α": r"\alpha",
+    "β": r"\beta",
+    "γ": r"\gamma",
+    "δ": r"\delta",
+    "ε": r"\varepsilon",
+    "ζ": r"\zeta",
+    "η": r"\eta",
+    "θ": r"\theta",
+    "ι": r"\iota",
+    "κ": r"\kappa",
+    "λ": r"\lambda",
+    "μ": r"\mu",
+    "ν": r"\nu",
+    "ξ": r"\xi",
+    "π": r"\pi",
+    "ρ": r"\rho",
+    "σ": r"\sigma",
+    "τ": r"\tau",
+    "υ": r"\upsilon",
+    "φ": r"\varphi",
+    "χ": r"\chi",
+    "ψ": r"\psi",
+    "ω": r"\omega",
+    "Γ": r"\Gamma",
+    "Δ": r"\Delta",
+    "Θ": r"\Theta",
+    "Λ": r"\Lambda",
+    "Ξ": r"\Xi",
+    "Π": r"\Pi",
+    "Σ": r"\Sigma",
+    "Φ": r"\Phi",
+    "Ψ": r"\Psi",
+    "Ω": r"\Omega",
 }
 _LETTERS = {**_SPECIAL, **{letter: f"${code}$" for letter, code in {**_MATH, **_GREEK}.items()}}
 #: Marks in text that are not words: see `analysis.paper.prose`.

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from analysis.data import files_of, read_bundle, read_pages
-from analysis.paper.folder import paper_files, refuse_used, write_files
+from analysis.paper import refuse_used
+from analysis.paper.folder import paper_files, write_files
 from analysis.paper.screenshots import picture_pages
 from analysis.report import files as report_files
 from analysis.report.build import as_json, as_page, make_sections, source_of
@@ -20,6 +21,7 @@ def make_paper(
     draws: int,
     seed: int,
     accept_edited: bool,
+    pictures: bool,
     stops: tuple[type[Exception], ...],
 ) -> list[str]:
     """See `analysis.paper.write_paper`."""
@@ -33,5 +35,6 @@ def make_paper(
         report_files.write_files(out_dir, page=as_page(source, sections, made_at), numbers=numbers)
     contents = paper_files(data.description, sections, numbers, files=tables, pages=pages)
     write_files(folder, contents)
-    picture_pages(folder, list(pages))
+    if pictures:
+        picture_pages(folder, list(pages))
     return report_files.failed_lines(numbers)

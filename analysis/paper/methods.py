@@ -73,13 +73,15 @@ def simulated_warning(numbers: Numbers) -> Paragraph | None:
 def task_sentences(study: StudyDescription) -> list[str]:
     key = key_of_source(study.source)
     if key:
-        where = next(study.source.removeprefix(start).strip(" ,") for start in SOURCES if study.source.startswith(start))
-        source = f", which follows an instrument of earlier work{cite(key)}{f', {where}' if where else ''}"
+        where = next(
+            study.source.removeprefix(start).strip(" ,") for start in SOURCES if study.source.startswith(start)
+        )
+        source = f", which follows an instrument of earlier work{cite(key, where=where)}"
     else:
         source = f" ({blank('where the instrument comes from')})"
     task = words(study.summary)
     return [
-        f"We collected the answers on web pages made with HITServer, with its task type {quoted(study.task_title)}{source}.",
+        f"We collected the answers on web pages of HITServer, with its task type {quoted(study.task_title)}{source}.",
         f"The task in short: {task[:1].lower()}{task[1:]}",
     ]
 
@@ -100,10 +102,8 @@ def item_sentences(study: StudyDescription, numbers: Numbers) -> list[str]:
         numbers.shown(f"{len(levels)}", "sections", "findings", name)
     roles = numbers.value(*data, "items_of_other_roles") or {}
     if roles:
-        others = [
-            f"{numbers.counted_as(ROLES.get(role, role), ROLE_PLURALS.get(role, ''), *data, 'items_of_other_roles', role)}"
-            for role in roles
-        ]
+        way = (*data, "items_of_other_roles")
+        others = [numbers.counted_as(ROLES.get(role, role), ROLE_PLURALS.get(role, ""), *way, role) for role in roles]
         sentences.append(f"Besides these, there were {listed(others)}; no figure about items includes them.")
     return sentences
 

@@ -13,9 +13,8 @@ DESIGN, DATA, PAY = ("sections", "design"), ("sections", "data"), ("sections", "
 
 def participants_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     sentences = [*recruitment_sentences(study)]
-    conditions = [f"{words(name)}: {words(value)}" for name, value in study.conditions]
-    if conditions:
-        sentences.append(f"Conditions of taking part: {'; '.join(conditions)}.")
+    if study.conditions:
+        sentences.append(f"Terms of taking part: {'; '.join(words(value) for _, value in study.conditions)}.")
     if study.live_at:
         closed = f" and closed on {day(numbers, 'closed_at')}" if study.closed_at else ""
         sentences.append(f"The study opened on {day(numbers, 'live_at')}{closed}.")
@@ -40,10 +39,10 @@ def recruitment_sentences(study: StudyDescription) -> list[str]:
             sentences.append(f"Workers came by a link ({blank('to whom you gave the link, and how')}).")
             continue
         asked = "; ".join(f"{words(name)}: {words(value)}" for name, value in way_in.asked_for)
-        only = f", which let in only workers with: {asked}" if asked else ", without conditions on country or past work"
+        only = f", which let in only workers with: {asked}" if asked else ", with no condition on country or past work"
         sentences.append(f"Workers were recruited on {words(way_in.title)}{only}.")
     if any(not way_in.confirms for way_in in study.recruitment):
-        sentences.append("Nobody outside confirmed who sent which work.")
+        sentences.append("No platform confirmed who sent this work.")
     return sentences
 
 

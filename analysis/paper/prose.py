@@ -1,4 +1,4 @@
-"""Prose for a paper, once as Markdown and once as LaTeX, with citations, blanks and numbers that lead to report.json."""
+"""Prose for a paper, as Markdown and as LaTeX, with citations, blanks, and numbers that lead to report.json."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MARK = re.compile(f"[{_CITE}{_BLANK}][^{_END}]*{_END}")
 _STRAY = re.compile(f"[{_CITE}{_BLANK}{_END}]")
 
 
-def cite(*keys: str) -> str:
-    """A citation of entries of references.bib, with a space before it."""
-    return f" {_CITE}{','.join(keys)}{_END}"
+def cite(*keys: str, where: str = "") -> str:
+    """A citation of entries of references.bib, with a space before it; ``where``: the place in the last one."""
+    return f" {_CITE}{','.join(keys)}{f'|{words(where)}' if where else ''}{_END}"
 
 
 def blank(what: str) -> str:
@@ -54,7 +54,7 @@ class Paragraph:
 def keys_in(paragraphs: Iterable[Paragraph]) -> list[str]:
     """The keys of everything cited, once each, in the order of the text."""
     marks = (mark for paragraph in paragraphs for mark in _MARK.findall(" ".join(paragraph.sentences)))
-    keys = (key for mark in marks if mark[0] == _CITE for key in mark[1:-1].split(","))
+    keys = (key for mark in marks if mark[0] == _CITE for key in mark[1:-1].partition("|")[0].split(","))
     return list(dict.fromkeys(keys))
 
 
@@ -69,9 +69,11 @@ def as_markdown(title: str, paragraphs: Iterable[Paragraph]) -> str:
 
 
 def _in_markdown(match: re.Match[str]) -> str:
-    mark = match[0]
-    inner = mark[1:-1]
-    return f"[{'; '.join(f'@{key}' for key in inner.split(','))}]" if mark[0] == _CITE else f"**[… {inner}]**"
+    mark, inner = match[0][0], match[0][1:-1]
+    if mark == _BLANK:
+        return f"**[… {inner}]**"
+    keys, _, where = inner.partition("|")
+    return f"[{'; '.join(f'@{key}' for key in keys.split(','))}{f', {where}' if where else ''}]"
 
 
 def as_plain(text: str) -> str:
@@ -81,10 +83,11 @@ def as_plain(text: str) -> str:
 
 def as_latex(paragraphs: Iterable[Paragraph]) -> str:
     """Paragraphs to read with ``\\input``."""
-    return "\n".join(
-        f"\\paragraph{{{escape(paragraph.heading)}.}}\n{latex_of(' '.join(paragraph.sentences), bold=paragraph.warning)}\n"
-        for paragraph in paragraphs
-    )
+    parts = []
+    for paragraph in paragraphs:
+        text = latex_of(" ".join(paragraph.sentences), bold=paragraph.warning)
+        parts.append(f"\\paragraph{{{escape(paragraph.heading)}.}}\n{text}\n")
+    return "\n".join(parts)
 
 
 def latex_of(text: str, *, bold: bool = False) -> str:
@@ -93,7 +96,9 @@ def latex_of(text: str, *, bold: bool = False) -> str:
     for match in _MARK.finditer(text):
         parts.append(escape(text[end : match.start()]))
         mark, inner = match[0][0], match[0][1:-1]
-        parts.append(f"\\citep{{{inner}}}" if mark == _CITE else f"\\blank{{{escape(inner)}}}")
+        keys, _, where = inner.partition("|")
+        place = f"[{escape(where)}]" if where else ""
+        parts.append(f"\\citep{place}{{{keys}}}" if mark == _CITE else f"\\blank{{{escape(inner)}}}")
         end = match.end()
     parts.append(escape(text[end:]))
     joined = "".join(parts)
@@ -146,7 +151,10 @@ class Numbers:
         return self.shown(number(float(self.value(*way)), digits), *way)
 
     def money(self, *way: str | int) -> str:
-        return self.shown(money(Decimal(str(self.value(*way)))), *way)
+        """Amounts as they are; what was computed, to the cent."""
+        value = self.value(*way)
+        amount = Decimal(f"{value:.2f}") if isinstance(value, float) else Decimal(str(value))
+        return self.shown(money(amount), *way)
 
     def percent(self, *way: str | int) -> str:
         return self.shown(f"{100 * float(self.value(*way)):.0f}%", *way)

@@ -14,8 +14,8 @@ from PIL import Image, ImageChops
 
 log = logging.getLogger(__name__)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-#: CSS pixels: a page as on a laptop. What is below the height is not in the picture.
-WIDTH, HEIGHT = 900, 6000
+#: CSS pixels: a page as on a laptop, and the heights to try until the whole page is in the picture.
+WIDTH, HEIGHTS = 900, (2000, 12000)
 #: Pixels for each CSS pixel.
 SCALE = 2
 #: Seconds for one page.
@@ -41,24 +41,35 @@ def picture_pages(folder: Path, names: Iterable[str]) -> list[str]:
 
 
 def _take(browser: str, page: Path, picture: Path) -> None:
-    with tempfile.TemporaryDirectory() as profile:
-        command = [
-            *(browser, "--headless", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-extensions"),
-            *(f"--user-data-dir={profile}", f"--force-device-scale-factor={SCALE}", f"--window-size={WIDTH},{HEIGHT}"),
-            # A browser of root has no sandbox. The page runs nothing and loads nothing: see `annotation.results`.
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),
-            f"--screenshot={picture}",
-            page.as_uri(),
-        ]
-        subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)  # noqa: S603 - our own command
-    _cut(picture)
+    for height in HEIGHTS:
+        with tempfile.TemporaryDirectory() as profile:
+            command = [
+                *(
+                    browser,
+                    "--headless",
+                    "--disable-gpu",
+                    "--hide-scrollbars",
+                    "--no-first-run",
+                    "--disable-extensions",
+                ),
+                *(f"--user-data-dir={profile}", f"--force-device-scale-factor={SCALE}"),
+                f"--window-size={WIDTH},{height}",
+                # A browser of root has no sandbox. The page runs nothing and loads nothing: it forbids both.
+                *(["--no-sandbox"] if os.geteuid() == 0 else []),
+                f"--screenshot={picture}",
+                page.as_uri(),
+            ]
+            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+        if _cut(picture):
+            return
 
 
-def _cut(picture: Path) -> None:
-    """Remove the empty rest below the page."""
+def _cut(picture: Path) -> bool:
+    """Remove the empty rest below the page. False if there is none, so that the page may go on."""
     with Image.open(picture) as opened:
         image = opened.convert("RGB")
     background = Image.new("RGB", image.size, image.getpixel((0, image.height - 1)))
     box = ImageChops.difference(image, background).getbbox()
-    bottom = min(image.height, (box[3] if box else 0) + EDGE * SCALE)
-    image.crop((0, 0, image.width, max(bottom, EDGE * SCALE))).save(picture, "PNG", optimize=True)
+    bottom = (box[3] if box else 0) + EDGE * SCALE
+    image.crop((0, 0, image.width, min(image.height, bottom))).save(picture, "PNG")
+    return bottom < image.height

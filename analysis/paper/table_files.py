@@ -1,7 +1,7 @@
 """The tables of a report as LaTeX with booktabs, and as CSV.
 
-The LaTeX has what the page shows, rounded; the CSV has every number unrounded, with the ends of intervals, n and methods
-in columns of their own. What the column “How” says is below the LaTeX table instead, once for all rows it is true of.
+The LaTeX has what the page shows, rounded; the CSV has every number unrounded, with the ends of intervals, n and
+methods in columns of their own. What the column “How” says is below the LaTeX table instead, once for all its rows.
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ def _latex(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], caption: s
         "\\end{tabular}",
     ]
     if note:
-        lines.append(f"\\par\\smallskip\\begin{{minipage}}{{0.95\\linewidth}}\\footnotesize {escape(note)}\\end{{minipage}}")
+        lines.append(
+            f"\\par\\smallskip\\begin{{minipage}}{{0.95\\linewidth}}\\footnotesize {escape(note)}\\end{{minipage}}"
+        )
     return "\n".join([*lines, f"\\end{{{environment}}}", ""])
 
 

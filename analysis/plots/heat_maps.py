@@ -25,9 +25,9 @@ def heat_map(
     """Values (R × C) from pale (``limits[0]``) to full colour (``limits[1]``), NaN empty; at most 60 × 60 cells stay
     legible.
 
-    ``words.y`` describes the rows and ``words.x`` the columns; beside a low map there is room only for what comes before
-    the first comma of ``words.y``. ``ends`` name the lowest and highest value. ValueError:
-    no rows, rows of different lengths.
+    ``words.y`` describes the rows and ``words.x`` the columns; beside a low map there is room only for what comes
+    before the first comma of ``words.y``. ``ends`` name the lowest and highest value. ValueError: no rows, rows of
+    different lengths.
     """
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         raise ValueError("a heat map needs rows of one length")

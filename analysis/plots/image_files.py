@@ -8,6 +8,7 @@ fonts that come with matplotlib.
 from __future__ import annotations
 
 import io
+import logging
 import re
 from functools import cache
 from pathlib import Path as FilePath
@@ -98,6 +99,8 @@ def pdf(svg: str, *, title: str = "") -> bytes:
     figure = Figure(figsize=(width * scale / 72, (height + 2 * ROOM) * scale / 72), facecolor=COLOURS["paper"])
     canvas = FigureCanvasPdf(figure)
     _draw(figure, root, scale=scale, faces=PAPER_FACES, room=ROOM)
+    # It tells every step of making a font smaller.
+    logging.getLogger("fontTools.subset").setLevel(logging.WARNING)
     out = io.BytesIO()
     dateless = {"Title": title or None, "Creator": None, "Producer": None, "CreationDate": None}
     with mpl.rc_context({"pdf.fonttype": 42, "pdf.compression": 6}):

@@ -10,7 +10,7 @@ from common.words import money
 
 #: How the server tells apart people who come by the open link.
 IDENTITY = {
-    "none": "not checked: the same person could take part again",
+    "none": "no check whether the same person took part again",
     "browser": "one participation per browser",
     "parameter": "one participation per id of the panel that sent them",
 }
@@ -39,13 +39,13 @@ def conditions_of(study: Study) -> list[tuple[str, str]]:
     if barred:
         rows.append(("not in other studies", f"nobody who took part in {', '.join(barred)}"))
     if study.estimated_minutes is not None:
-        rows.append(("expected time", f"{study.estimated_minutes:g} minutes a task"))
+        rows.append(("expected time", f"an expected time of {study.estimated_minutes:g} minutes a task"))
     if study.part_pay == Study.PartPay.STEPS:
-        rows.append(("part pay", "who stopped in the middle of a task got the share of its reward for the steps done"))
+        rows.append(
+            ("part pay", "part pay for a task that was not finished: the share of its reward for the steps done")
+        )
     elif study.part_pay == Study.PartPay.FIXED and study.part_pay_amount is not None:
-        rows.append(("part pay", f"who stopped in the middle of a task got {money(study.part_pay_amount)}"))
+        rows.append(("part pay", f"part pay for a task that was not finished: {money(study.part_pay_amount)}"))
     if study.feedback_box:
         rows.append(("comments", "a box for comments on the last page"))
     return rows
-
-

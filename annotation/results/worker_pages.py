@@ -7,6 +7,7 @@ is left out, so that an anonymous paper can show them.
 
 from __future__ import annotations
 
+import logging
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from django.contrib.staticfiles import finders
 from django.template.loader import get_template
 
 from annotation.instrument import Instrument
-from annotation.models import Arm, Item, Study
+from annotation.models import Arm, Study
 from annotation.platforms import platform_class
 from annotation.platforms.link import PLATFORM as LINK
 from annotation.studies.image_files import file_of, read_copy
@@ -32,6 +33,7 @@ from annotation.work.pages.start import start_context
 if TYPE_CHECKING:
     from analysis.data import Page as BundlePage
 
+log = logging.getLogger(__name__)
 CONTACT = "[contact address]"
 #: A page loads nothing and runs nothing, whatever a researcher's text contains.
 POLICY = (
@@ -59,7 +61,12 @@ def worker_pages(study: Study) -> dict[str, BundlePage]:
     arms: list[Arm | None] = list(study.arms.order_by("position")) or [None]
     pages: dict[str, BundlePage] = {}
     for arm in arms:
-        for kind, title, content in _pages_of(study, arm):
+        try:
+            of_arm_pages = list(_pages_of(study, arm))
+        except Exception:  # the data of a bundle matter more than its pages
+            log.exception("The pages of %s cannot be drawn", study.slug)
+            continue
+        for kind, title, content in of_arm_pages:
             if any(page.content == content for page in pages.values()):
                 continue
             of_arm = f" (arm {arm.name})" if arm is not None and len(arms) > 1 else ""
@@ -101,7 +108,7 @@ def examples_of(pages: list[Page], hit: PreviewedHit) -> list[int]:
     chosen: dict[tuple[str, ...], int] = {}
 
     def is_main(page: Page) -> bool:
-        return page.item is None or hit.items[page.item].role == Item.Role.MAIN
+        return page.item is None or hit.items[page.item].role == "main"
 
     for number, page in enumerate(pages):
         key = (page.template, *(question.topic for question in page.questions))
