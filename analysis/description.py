@@ -208,6 +208,20 @@ class Comparable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Recruitment:
+    """One way in for workers. ``name`` and ``title`` are those of the platform, the latter for people.
+
+    ``asked_for``: what the platform let only such workers in for, as pairs of name and value that people read.
+    ``confirms``: whether it can say who sent what.
+    """
+
+    name: str
+    title: str
+    asked_for: Sequence[tuple[str, str]] = ()
+    confirms: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StudyDescription:
     """Everything about a study that is not data. Sequences of pairs are (name, value) as people read them.
 
@@ -221,6 +235,10 @@ class StudyDescription:
     about one item are about different texts, and there is no agreement. ``factors``: what findings compare, declared by
     the researcher; where nobody declared any, ``suggested_factors`` of the task type, and others that are suggested
     from the items and arms (`analysis.factors`).
+
+    For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
+    ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
+    not known; ``for_members``: members of the study did the work.
     """
 
     slug: str
@@ -255,6 +273,11 @@ class StudyDescription:
     own_work: bool = False
     factors: Sequence[Factor] = ()
     suggested_factors: Sequence[Factor] = ()
+    recruitment: Sequence[Recruitment] = ()
+    conditions: Sequence[tuple[str, str]] = ()
+    balance: str = ""
+    minimum_hourly_pay: Decimal | None = None
+    for_members: bool = False
 
     @property
     def has_arms(self) -> bool:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
 from annotation.instrument import Instrument
 from annotation.models import Study
 from annotation.recruiting.pay_states import in_state
+from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.review.progress import states_now
 from annotation.studies.declared_factors import declared_factors
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -74,6 +77,11 @@ def describe_study(study: Study) -> StudyDescription:
         own_work=task.own_work,
         factors=declared_factors(study, arms, [question.topic for question in questions]),
         suggested_factors=task.factors(whole_study.config),
+        recruitment=recruitment_of(study),
+        conditions=conditions_of(study),
+        balance=task.balance,
+        minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
+        for_members=task.for_members,
     )
 
 

@@ -41,6 +41,7 @@ from annotation.models import (
     Submission,
 )
 from annotation.results.description import describe_study
+from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
 from annotation.studies.images import unused
@@ -68,13 +69,14 @@ def study_data(study: Study) -> StudyData:
 def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
     """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings.
 
-    ``files`` are added to the bundle next to the tables, and so are the images that items show.
+    ``files`` are added to the bundle next to the tables, and so are the images that items show and the pages that
+    workers saw.
     """
     description = describe_study(study)
     shown = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
     images = {name: _content(key) for name, key in shown}
     tables = StudyRows(study, description).tables()
-    return write_bundle_tables(description, tables, out, {**(files or {}), **images})
+    return write_bundle_tables(description, tables, out, {**(files or {}), **images}, worker_pages(study))
 
 
 def _content(key: str) -> Iterator[bytes]:

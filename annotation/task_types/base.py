@@ -190,6 +190,8 @@ class TaskType(Sources, Placements, ABC):
     pictured: ClassVar[int | None] = None
     #: Whether workers answer about what they wrote themselves. Then nothing compares their answers with each other's.
     own_work: ClassVar[bool] = False
+    #: What is shown in random or balanced order, as a sentence for the methods of a paper.
+    balance: ClassVar[str] = ""
     #: Whether members of the study do the work, as coders who start on a page of the console. Such a study has no link,
     #: no platform and no reward.
     for_members: ClassVar[bool] = False

@@ -34,6 +34,11 @@ def make_section(source: Source) -> Section:
             "page shows in random order or on two sides is drawn for each assignment and stored with its answers.",
         ),
     ]
+    if study.balance:
+        facts.append(("Balance", study.balance))
+    for way_in in study.recruitment:
+        asked = "; ".join(f"{name}: {value}" for name, value in way_in.asked_for)
+        facts.append(("Offered on", f"{way_in.title} ({asked})" if asked else way_in.title))
     facts.append(("Status", study.status))
     facts += [(name, moment_in_utc(moment)) for name, moment in moments if moment]
     facts += study.settings
@@ -51,6 +56,11 @@ def make_section(source: Source) -> Section:
         "reward": study.reward,
         "time_limit_minutes": study.time_limit_minutes,
         "seed": study.seed,
+        "live_at": study.live_at,
+        "closed_at": study.closed_at,
+        "recruitment": list(study.recruitment),
+        "conditions": dict(study.conditions),
+        "minimum_hourly_pay": study.minimum_hourly_pay,
         "config": dict(study.config),
         "quality_control": dict(study.quality_control),
         "exclude": dict(study.exclude),

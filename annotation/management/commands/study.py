@@ -13,6 +13,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from accounts.roles import researchers
+from analysis.paper import PaperFolderError
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.asking import YES, ask_before_spending
@@ -25,6 +26,7 @@ from annotation.models import Study
 from annotation.people import invitations
 from annotation.platforms import all_platforms, link
 from annotation.results import exports
+from annotation.results.paper_folder import write_study_paper
 from annotation.review import paying, quality_control
 from annotation.review import payments_due as payments
 from annotation.review.payment_file import payments_csv
@@ -143,6 +145,8 @@ class Command(ReviewActions):
         report = add("report", "write report.html and report.json", self.report)
         report.add_argument("slug")
         report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: report-SLUG)")
+        report.add_argument("--paper", type=Path, metavar="DIR", help="write a paper's part to a new folder instead")
+        report.add_argument("--no-pictures", action="store_true", help="with --paper: no pictures of workers' pages")
         export = add("export", "write the data", self.export)
         export.add_argument("slug")
         export.add_argument("--kind", choices=exports.KINDS, default=exports.KINDS[0], help="see docs/exports.md")
@@ -175,7 +179,7 @@ class Command(ReviewActions):
         if isinstance(error, service.Frozen):
             self.complain(problem_lines(error.problems))
             return CommandError("These fields are locked after launch. Nothing was written.")
-        if isinstance(error, UnknownTaskType | exports.ExportError):
+        if isinstance(error, UnknownTaskType | exports.ExportError | PaperFolderError):
             return CommandError(str(error))
         return platform_actions.explain(error)
 
@@ -341,11 +345,15 @@ class Command(ReviewActions):
         else:
             self.say(output.status_lines(study, get_type(study.task_type).title, progress))
 
-    def report(self, *, slug: str, out: Path | None) -> None:
+    def report(self, *, slug: str, out: Path | None, paper: Path | None, no_pictures: bool) -> None:
         from analysis.report import failed_sections, write_report
         from annotation.results.frames import study_data
 
         study = study_called(slug)
+        if paper is not None:
+            lines = write_study_paper(study, paper, out_dir=out, pictures=not no_pictures)
+            self.say([f"The paper's part is in {paper}", *lines])
+            return
         page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
         self.say([f"The report is in {page}", *failed_sections(page.parent)])
 

@@ -99,6 +99,10 @@ class Cyoa(StoryType):
     title = "Choose Your Own Adventure"
     summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
+    balance = (
+        "The order of the prompts was random; each suggester was on each side equally often, over the rounds "
+        "of a story and over the writers of a prompt."
+    )
     config_form = CyoaConfig
     # Once per worker; the number of stories per prompt is not published.
     suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=1)

@@ -65,6 +65,7 @@ class HdsType(FixedPages):
     # Ten ratings of each set, one set per hit.
     suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=None)
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
+    balance = "The order of the sets in a task was random for every worker."
     group = "Diversity of sets"
     item_settings = ("empty_responses",)
     takes_outputs = ("set",)

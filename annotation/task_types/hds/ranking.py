@@ -36,6 +36,10 @@ class RnkHds(HdsType):
     summary = "Which of two sets of responses to one context is more diverse? From 1 to 5 in half steps."
     scale = RANKING
     topic = "ranking"
+    balance = (
+        "The order of the pairs, and of the responses within a set, was random for every worker; each set of "
+        "a pair was on each side equally often."
+    )
 
     sample_form = PairsForm
 

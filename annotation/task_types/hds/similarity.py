@@ -27,6 +27,10 @@ class SimHds(OneSet):
     scale = SIMILARITY
     topic = "similarity"
     part_texts = 2
+    balance = (
+        "The order of the items and of the pairs of responses was random for every worker; the sides of each "
+        "pair alternated over workers."
+    )
 
     def scores(self, config: Json) -> Sequence[Score]:
         return (Score(self.topic, self.title, -1),)

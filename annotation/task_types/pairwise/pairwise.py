@@ -57,6 +57,7 @@ class Pairwise(FixedPages):
     title = "Pairwise comparison"
     summary = "Two texts for one context: which is better, by one or several criteria?"
     source = "Clark 2021, §3.7, appendix B.7"
+    balance = "The order of the pairs was random for every worker; each text of a pair was on each side equally often."
     group = "Judging texts"
     config_form = PairwiseConfig
     # One forced choice by eleven workers.
