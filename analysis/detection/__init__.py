@@ -4,6 +4,7 @@ Docs: docs/statistics.md.
 """
 
 from analysis.detection.coding import Coded, adjudicated_shares, final_labels, in_categories, label_agreement
+from analysis.detection.crossed import OVERALL, Cell, Crossed, DomainTest, LevelPair, crossed
 from analysis.detection.groups import AgainstChance, GroupDifference, against_chance, differences
 from analysis.detection.judgements import (
     Judgements,
@@ -26,12 +27,17 @@ from analysis.detection.published_tests import (
 from analysis.detection.signal import ForcedChoice, Sensitivity, forced_choice, sensitivity
 
 __all__ = [
+    "OVERALL",
     "AgainstChance",
     "Anova",
+    "Cell",
     "Coded",
+    "Crossed",
+    "DomainTest",
     "ForcedChoice",
     "GroupDifference",
     "Judgements",
+    "LevelPair",
     "MeanTest",
     "Measures",
     "Sensitivity",
@@ -40,6 +46,7 @@ __all__ = [
     "against_chance",
     "anova",
     "breakdown",
+    "crossed",
     "differences",
     "final_labels",
     "forced_choice",

@@ -1,0 +1,73 @@
+"""Studies of published designs, simulated with known effects and without the analysis.
+
+Everything varies that varies in real studies: texts differ in how hard they are, and people in how well they judge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from analysis.data import StudyData
+from tests.analysis.support.judged import DETECTION, an_item, rated_together
+from tests.analysis.support.studies import arm
+
+DOMAINS = ("story", "news", "recipe")
+MODELS = ("GPT2", "GPT3")
+TRAININGS = ("none", "instructions", "examples", "comparison")
+#: Log odds of a right answer: of GPT-2's texts without training, and of GPT-3's by training.
+SKILL = {("none", "GPT2"): 0.35, ("none", "GPT3"): 0.0, ("instructions", "GPT3"): 0.05,
+         ("examples", "GPT3"): 0.25, ("comparison", "GPT3"): 0.2}  # fmt: skip
+
+
+def detection_study(*, workers: int = 130, texts: int = 50, seed: int = 1) -> StudyData:
+    """Clark 2021, ch. 6: 15 cells of ``workers`` workers, each with five texts of one domain by people and one model.
+
+    Six cells without training, three domains and two models; nine with a training, with texts by GPT-3. An arm is a
+    cell, told by its factors.
+    """
+    rng = np.random.default_rng(seed)
+    sources = {(domain, source): [f"{domain}-{source}-{at}" for at in range(texts)]
+               for domain in DOMAINS for source in ("human", *MODELS)}  # fmt: skip
+    items = [
+        an_item(name, context="", source=source, domain=domain)
+        for (domain, source), names in sources.items()
+        for name in names
+    ]
+    hardness = {item["item"]: rng.normal(0, 0.5) for item in items}
+    cells = [(training, model, domain) for training, model in SKILL for domain in DOMAINS]
+    submissions: list[tuple[str, int, dict[str, float]]] = []
+    arm_of: dict[str, str] = {}
+    for training, model, domain in cells:
+        for number in range(workers):
+            worker, machine_texts = f"{training}-{model}-{domain}-{number}", 2 + number % 2
+            ability = rng.normal(0, 0.4)
+            chosen = [*rng.choice(sources[domain, model], machine_texts, replace=False),
+                      *rng.choice(sources[domain, "human"], 5 - machine_texts, replace=False)]  # fmt: skip
+            answers: dict[str, float] = {}
+            for text in map(str, chosen):
+                skill = SKILL[training, model] + ability - hardness[text]
+                right = rng.random() < 1 / (1 + np.exp(-skill))
+                machine = right == (model in text)
+                answers[text] = float(rng.choice([3, 4], p=[0.6, 0.4]) if machine else rng.choice([1, 2], p=[0.4, 0.6]))
+            arm_of[worker] = f"{training}-{model}-{domain}"
+            submissions.append((worker, len(submissions) + 1, answers))
+    arms = tuple(
+        arm(f"{training}-{model}-{domain}", factors={"training": training, "model": model, "domain": domain})
+        for training, model, domain in cells
+    )
+    return rated_together(items, submissions, arm_of=arm_of, arms=arms, **DETECTION)
+
+
+def frame_of(data: StudyData) -> Any:
+    """The ratings with the items' cells and the arms' factors as columns, joined here and not by the analysis."""
+    import pandas as pd
+
+    cells = pd.DataFrame(list(data.items["cells"]), index=data.items["item"])
+    rows = data.ratings.drop(columns=[name for name in cells if name in data.ratings]).join(cells, on="item")
+    factors = pd.DataFrame([dict(one.factors) for one in data.description.arms],
+                           index=[one.name for one in data.description.arms])  # fmt: skip
+    if len(factors.columns):
+        rows = rows.join(factors.add_prefix("arm_"), on="arm")
+    return rows
