@@ -7,13 +7,13 @@ the items whose names say what made a text, the items' parameter, and what arms 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from analysis.data import StudyData
-from analysis.description import Factor, QuestionDescription, StudyDescription
+from analysis.description import Factor, QuestionDescription
 
 #: Columns of items that are factors without being declared, if they have levels with several items each.
 SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "label", "source", "from:arm")
@@ -29,7 +29,7 @@ def factors_of(data: StudyData) -> list[Factor]:
     if not sorts & {"item", "part"}:
         declared += suggested_of_items(data.items[data.items["role"] == "main"])
     if "arm" not in sorts:
-        declared += suggested_of_arms(data, [factor.name for factor in declared])
+        declared += suggested_of_arms(data)
     return declared
 
 
@@ -54,24 +54,13 @@ def suggested_of_items(items: pd.DataFrame) -> list[Factor]:
     return factors
 
 
-def suggested_of_arms(data: StudyData, without: Collection[str]) -> Iterator[Factor]:
-    """What the arms differ in, or else the arms themselves. A factor of items of that name says the same."""
+def suggested_of_arms(data: StudyData) -> Iterator[Factor]:
+    """What the arms differ in, or else the arms themselves."""
     if not data.description.has_arms:
         return
     names = dict.fromkeys(name for arm in data.description.arms for name in arm.factors)
     for name in names or [ARM]:
-        if name not in without:
-            yield Factor(name, "arm")
-
-
-def arm_levels(study: StudyDescription, arms: pd.Series, *, without: Sequence[str] = ()) -> dict[str, pd.Series]:
-    """By factor of the arms, the level of every row (``arms`` names its arm), but for factors called as in
-    ``without``. Arms that name no factors differ in one, ARM."""
-    names = dict.fromkeys(name for arm in study.arms for name in arm.factors)
-    levels = {name: {arm.name: arm.factors.get(name, "") for arm in study.arms} for name in names}
-    if study.has_arms and not names:
-        levels = {ARM: {arm.name: arm.name for arm in study.arms}}
-    return {name: arms.map(of_arm).fillna("") for name, of_arm in levels.items() if name not in without}
+        yield Factor(name, "arm")
 
 
 def level_names(data: StudyData, factor: Factor, ratings: pd.DataFrame) -> pd.Series:

@@ -96,28 +96,27 @@ def source_of(data: StudyData, draws: int, seed: int, stops: tuple[type[Exceptio
 
 
 def make_sections(source: Source) -> list[Section]:
-    """Findings, design and data, what exclusion rules leave out, the sections that the type declares, then the others.
+    """Findings, the sections that the type declares and the answers, what exclusion rules change, then how the study
+    was made.
 
     A section that fails shows its error in its place, and the error is logged.
     """
-    before: list[Maker] = [
-        (FINDINGS, FINDINGS_TITLE, findings.make_section),
+    arm_makers: list[Maker] = [("arms", "Arms", arms.make_section)] if source.description.has_arms else []
+    after: list[Maker] = [
+        *arm_makers,
         ("design", "What was asked", design.make_section),
         ("data", "Data", collected.make_section),
-    ]
-    if source.description.has_arms:
-        before.append(("arms", "Arms", arms.make_section))
-    before.append(("stopped", "Stopped early", stopped.make_section))
-    after: list[Maker] = [
+        ("stopped", "Stopped early", stopped.make_section),
         ("workers", "Workers", workers.make_section),
         ("time", "Time", times.make_section),
         ("texts", "Texts by workers", texts.make_section),
         ("wording", "What workers read", wording.make_section),
     ]
-    first, results = make_each(source, before), make_results(source)
+    first = make_each(source, [(FINDINGS, FINDINGS_TITLE, findings.make_section)])
+    results = make_results(source)
     make_exclusions = partial(exclusions.make_section, with_rules=results, make_results=make_results)
     rules = make_each(source, [("exclusions", "Exclusion rules", make_exclusions)])
-    sections = answers_first([*first, *rules, *results, *make_each(source, after)])
+    sections = answers_first([*first, *results, *rules, *make_each(source, after)])
     log_errors(sections, source.description.slug)
     return sections
 

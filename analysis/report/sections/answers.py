@@ -83,7 +83,9 @@ def question_parts(source: Source, section: Section, topic: str, question: Quest
     centre = location(source, topic, frame) if level in NUMERIC and not question.targets else {}
     options = by_option(source, topic, question, frame)
     coefficients = agreement(source, question, frame)
-    parts: list[Part] = [Heading(question.label), bar_figure(key, topic, counts)]
+    parts: list[Part] = [Heading(question.label)]
+    if level != "pairwise":  # which text an item lists first says nothing; the section on preference names systems
+        parts.append(bar_figure(key, topic, counts))
     if options:
         parts.append(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
     if centre:
@@ -118,11 +120,15 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
     def statistic(name: str) -> Callable[[str], Estimate | None]:
         return lambda topic: section.data[topic]["location"].get(name)
 
+    def is_numeric(topic: str) -> bool:
+        """Whether κ, which ignores how far apart two answers are, says less than α."""
+        return section.data[topic]["level"] in NUMERIC
+
     shown = (
         Column("Mean", shows=statistic("Mean")),
         Column("s.d.", shows=lambda topic: value_of(statistic("Standard deviation")(topic))),
         Column("Krippendorff’s α", shows=coefficient("Krippendorff")),
-        Column("Fleiss’ κ", shows=coefficient("Fleiss")),
+        Column("Fleiss’ κ", shows=lambda topic: None if is_numeric(topic) else coefficient("Fleiss")(topic)),
         Column("Same answer", shows=lambda topic: value_of(coefficient("Percent")(topic))),
         Column("ICC(1,k)", shows=coefficient("ICC(1,k)")),
     )
@@ -135,7 +141,7 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
     note = (
         "α is that of the scale’s level; it and κ are 1 for full agreement and 0 for agreement by chance. Same answer: "
         "the share of pairs of answers about one thing that are equal. ICC(1,k): how reliable the mean of an item is. "
-        "Agreement is about new items; its intervals take these workers as they are."
+        "Intervals are about new items and, with five workers or more, other workers."
     )
     return Table("Questions", columns, topics, "" if source.description.own_work else note)
 

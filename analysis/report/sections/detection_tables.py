@@ -10,6 +10,7 @@ from analysis.detection.groups import GroupDifference
 from analysis.estimate import Estimate, p_equals
 from analysis.report.blocks import Fold, Heading, Note, Section
 from analysis.report.estimates import NONE, number, with_interval
+from analysis.report.sections.finding_sentences import larger_first
 from analysis.report.tables import Column, Table
 from common.words import counted
 
@@ -79,8 +80,8 @@ def levels_in_words(tables: Crossed, pairs: Sequence[LevelPair]) -> str:
 
 
 def pair_in_words(pair: GroupDifference) -> str:
-    difference = with_interval(pair.difference)
-    return f"{pair.first} − {pair.second}: {difference}, p {p_equals(pair.corrected)} (Holm)"
+    names, difference = larger_first(pair.first, pair.second, pair.difference)
+    return f"{names}: {with_interval(difference)}, p {p_equals(pair.corrected)} (Holm)"
 
 
 def measures_table(tables: Crossed, name: str, domain: str) -> Table:
@@ -120,7 +121,7 @@ def chance_table(tables: Crossed, name: str, domain: str, tests: int) -> Table:
         Column("Answers", shows=lambda cell: cell.measures.accuracy.n),
         Column("p", "p", shows=lambda cell: cell.measures.p_chance),
         Column("p, Holm", "p", shows="p_corrected"),
-        *published_columns(lambda cell: cell.published),
+        *published_columns(tables.cells, lambda cell: cell.published),
         Column("Paper’s p × tests", "p", shows=lambda cell: cell.published.corrected if cell.published else None),
     ]
     note = (
@@ -130,8 +131,8 @@ def chance_table(tables: Crossed, name: str, domain: str, tests: int) -> Table:
     return Table(f"Against chance by {name}", columns, tables.cells, note)
 
 
-def published_columns(test_of: Callable[..., object]) -> list[Column]:
-    """The mean or difference over workers, t with its degrees of freedom, p, Cohen's d."""
+def published_columns(records: Sequence[object], test_of: Callable[..., object]) -> list[Column]:
+    """The mean or difference over workers, t with its degrees of freedom and Cohen's d of t tests, p."""
 
     def part(name: str) -> Callable[[object], object]:
         return lambda record: getattr(test_of(record), name, None)
@@ -148,12 +149,10 @@ def published_columns(test_of: Callable[..., object]) -> list[Column]:
             return None
         return test.mean if isinstance(test, MeanTest) else getattr(test, "difference", None)
 
-    return [
-        Column("Over workers", digits=3, shows=size),
-        Column("Paper’s t", "code", shows=t),
-        Column("Paper’s p", "p", shows=part("p")),
-        Column("Cohen’s d", shows=part("d")),
-    ]
+    columns = [Column("Over workers", digits=3, shows=size), Column("Paper’s p", "p", shows=part("p"))]
+    if any(isinstance(test_of(record), MeanTest) for record in records):
+        columns[1:1] = [Column("Paper’s t", "code", shows=t), Column("Cohen’s d", shows=part("d"))]
+    return columns
 
 
 def pairs_table(caption: str, pairs: Sequence[LevelPair], *, domain: str = "") -> Table:
@@ -163,7 +162,7 @@ def pairs_table(caption: str, pairs: Sequence[LevelPair], *, domain: str = "") -
         Column("Difference", digits=3, shows=lambda record: record.pair.difference),
         Column("p", "p", shows=lambda record: record.pair.p),
         Column("p, Holm", "p", shows=lambda record: record.pair.corrected),
-        *published_columns(lambda record: record.published),
+        *published_columns(pairs, lambda record: record.published),
     ]
     several = any(record.published and not isinstance(record.published, MeanTest) for record in pairs)
     test = "Tukey’s HSD, which is corrected" if several else "two-sample t test, equal variances"

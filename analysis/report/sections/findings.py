@@ -168,13 +168,17 @@ def add_comparisons(
         figures.append(means_figure(source, factor, criterion.name, comparisons[criterion.name]))
         if chart := shares_figure(source, factor, criterion):
             figures.append(chart)
-    section.add(Figures(figures))
     levels = [{"criterion": topic, "level": level} for topic, of in comparisons.items() for level in of.levels]
     differences = [{"criterion": topic, "pair": pair} for topic, of in comparisons.items() for pair in of.differences]
     first = next(iter(comparisons.values()))
     notes = list(dict.fromkeys(note for of in comparisons.values() for note in of.notes))
+    several = len(comparisons) > 1
+    if not several:
+        section.add(Figures(figures))
     section.add_named(f"levels by {factor.name}", levels_table(factor, levels, notes))
     section.add_named(f"differences by {factor.name}", differences_table(factor, differences, first))
+    if several:
+        section.add(Fold(f"Figures by {factor.name}", [Figures(figures)]))
 
 
 def means_figure(source: Source, factor: Factor, topic: str, comparison: Comparison) -> Figure:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from analysis.data import StudyData
+from analysis.description import Point, QuestionDescription, ReportSection, Scale
 from tests.analysis.support.judged import DETECTION, an_item, rated_together
 from tests.analysis.support.studies import arm
 
+CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chosen")))
 DOMAINS = ("story", "news", "recipe")
 MODELS = ("GPT2", "GPT3")
 TRAININGS = ("none", "instructions", "examples", "comparison")
@@ -71,3 +73,34 @@ def frame_of(data: StudyData) -> Any:
     if len(factors.columns):
         rows = rows.join(factors.add_prefix("arm_"), on="arm")
     return rows
+
+
+#: Share of comments that mention each category, by training: people look at content more after examples.
+MENTIONS = {"none": (0.5, 0.25, 0.3), "examples": (0.35, 0.55, 0.2)}
+CATEGORIES = {"Form": ("grammar", "level"), "Content": ("repetition", "factuality"), "Machine": ("intent",)}
+
+
+def coding_study(*, comments: int = 150, seed: int = 2) -> StudyData:
+    """Clark 2021, Table 6.3: two coders label comments by workers of two trainings, in three domains."""
+    rng = np.random.default_rng(seed)
+    targets = {label: label.capitalize() for labels in CATEGORIES.values() for label in labels} | {"vague": "Vague"}
+    question = QuestionDescription("labels", "Which labels apply?", CHOSEN, "choices", targets=targets)
+    items: list[dict[str, Any]] = []
+    answers: dict[str, dict[str, dict[str, float]]] = {"x": {}, "y": {}}
+    for training, mentions in MENTIONS.items():
+        for at in range(comments):
+            name = f"{training}-{at}"
+            cells = {"domain": DOMAINS[at % 3], "from:arm": f"{training}-{DOMAINS[at % 3]}", "from:training": training}
+            items.append(an_item(name, context="", **cells))
+            true = {str(rng.choice(labels)) for labels, share in zip(CATEGORIES.values(), mentions, strict=True)
+                    if rng.random() < share} or {"vague"}  # fmt: skip
+            for coder in answers:
+                seen = {label for label in targets if (label in true) != (rng.random() < 0.04)} or {"vague"}
+                answers[coder][name] = {label: float(label in seen) for label in targets}
+    sections = (
+        ReportSection("coding", {"topic": "labels", "null_labels": ["vague"], "categories": dict(CATEGORIES)}),
+    )
+    submissions = [(coder, number, rows) for number, (coder, rows) in enumerate(answers.items(), start=1)]
+    return rated_together(
+        items, submissions, task_type="comment_coding", questions=(question,), scores=(), sections=sections
+    )
