@@ -11,8 +11,8 @@ import numpy as np
 
 from analysis.data import StudyData
 from analysis.description import Point, QuestionDescription, ReportSection, Scale
-from tests.analysis.support.judged import DETECTION, an_item, rated_together
-from tests.analysis.support.studies import arm
+from tests.analysis.support.judged import DETECTION, QUALITY, an_item, rated_together
+from tests.analysis.support.studies import TEXTS_ONLY, a_set, arm, study_data
 
 CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chosen")))
 DOMAINS = ("story", "news", "recipe")
@@ -104,3 +104,69 @@ def coding_study(*, comments: int = 150, seed: int = 2) -> StudyData:
     return rated_together(
         items, submissions, task_type="comment_coding", questions=(question,), scores=(), sections=sections
     )
+
+
+#: Words of every context for people, and how much more often a decoder takes the most frequent ones.
+VOCABULARY, PEAKED = 30, {"like people": 1.0, "narrow": 4.0}
+
+
+def production_study(*, contexts: int = 40, people: int = 8, samples: int = 8, seed: int = 3) -> StudyData:
+    """Giulianelli et al. 2023: ``people`` replies to every context, with ``samples`` by each of three decoders.
+
+    One decoder draws words as people do, one too narrowly, and one uses other words.
+    """
+    rng = np.random.default_rng(seed)
+    items: list[dict[str, Any]] = []
+    texts: dict[tuple[str, str], dict[str, str]] = {}
+    for at in range(contexts):
+        own = [f"w{at}x{number}" for number in range(VOCABULARY)]
+        shares = rng.dirichlet(np.full(VOCABULARY, 0.8))
+
+        def write(words: list[str], power: float, shares: Any = shares) -> str:
+            weights = shares**power / (shares**power).sum()
+            return " ".join(map(str, rng.choice(words, 8, p=weights)))
+
+        cells = {"sample_id": f"c{at}"}
+        for number in range(1, samples + 1):
+            cells |= {f"text:{name}:{number}": write(own, power) for name, power in PEAKED.items()}
+            cells[f"text:off topic:{number}"] = write([f"other{word}" for word in range(VOCABULARY)], 1.0)
+        items.append(a_set(f"c{at}", context=f"What about {at}?", responses=[], cells=cells))
+        for person in range(people):
+            texts[f"c{at}", f"w{(at + person) % 20}"] = {"own": write(own, 1.0)}
+    sections = (ReportSection("variability"),)
+    return study_data(items, texts=texts, **(TEXTS_ONLY | {"sections": sections, "own_work": True}))
+
+
+#: Zhang et al. 2020: true quality of a system by its entropy in nats. Nucleus sampling is best at low entropy only.
+SYSTEMS = {"top_p=0.3": (0.8, 10.0), "top_p=0.7": (0.6, 25.0), "top_k=10": (0.45, 14.0), "top_k=100": (0.3, 40.0),
+           "temperature=0.5": (0.4, 20.0), "temperature=1.0": (-1.0, 60.0)}  # fmt: skip
+
+
+def quality_study(*, contexts: int = 24, workers: int = 40, tasks: int = 480, seed: int = 4) -> StudyData:
+    """Zhang et al. 2020: tasks of five continuations of one context by five systems, rated 1 to 5, in two pools.
+
+    A text's quality falls where it is very likely or very unlikely (the likelihood trap).
+    """
+    rng = np.random.default_rng(seed)
+    names = list(SYSTEMS)
+    items: list[dict[str, Any]] = []
+    quality: dict[str, float] = {}
+    for at in range(contexts):
+        hardness = rng.normal(0, 0.3)
+        for name, (level, entropy) in SYSTEMS.items():
+            for sample in range(3):
+                item, log_prob = f"{at}-{name}-{sample}", -entropy * rng.uniform(0.7, 1.4)
+                quality[item] = 3 + level + hardness + rng.normal(0, 0.3) - ((log_prob + 25) / 25) ** 2
+                cells = {"system": name, "log_prob": f"{log_prob:.3f}", "log_q": f"{-entropy + rng.normal(0, 1):.3f}"}
+                items.append(an_item(item, context=f"context {at}", **cells))
+    leniency = rng.normal(0, 0.4, workers)
+    submissions: list[tuple[str, int, dict[str, float]]] = []
+    for task in range(tasks):
+        shown = [f"{task % contexts}-{name}-{rng.integers(3)}" for name in rng.choice(names, 5, replace=False)]
+        for pool in (0, 1):
+            worker = int(rng.integers(workers // 2)) * 2 + pool
+            values = {item: float(np.clip(round(quality[item] + leniency[worker] + rng.normal(0, 0.8)), 1, 5))
+                      for item in map(str, shown)}  # fmt: skip
+            submissions.append((f"w{worker}", task, values))
+    arm_of = {f"w{worker}": f"pool {worker % 2 + 1}" for worker in range(workers)}
+    return rated_together(items, submissions, arm_of=arm_of, arms=(arm("pool 1"), arm("pool 2")), **QUALITY)
