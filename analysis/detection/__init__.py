@@ -3,7 +3,17 @@
 Docs: docs/statistics.md.
 """
 
-from analysis.detection.coding import Coded, adjudicated_shares, final_labels, in_categories, label_agreement
+from analysis.detection.coding import (
+    Coded,
+    LevelShare,
+    ShareDifference,
+    adjudicated_shares,
+    final_labels,
+    in_categories,
+    label_agreement,
+    shares_by_level,
+)
+from analysis.detection.crossed import OVERALL, Cell, Crossed, DomainTest, LevelPair, crossed
 from analysis.detection.groups import AgainstChance, GroupDifference, against_chance, differences
 from analysis.detection.judgements import (
     Judgements,
@@ -26,20 +36,28 @@ from analysis.detection.published_tests import (
 from analysis.detection.signal import ForcedChoice, Sensitivity, forced_choice, sensitivity
 
 __all__ = [
+    "OVERALL",
     "AgainstChance",
     "Anova",
+    "Cell",
     "Coded",
+    "Crossed",
+    "DomainTest",
     "ForcedChoice",
     "GroupDifference",
     "Judgements",
+    "LevelPair",
+    "LevelShare",
     "MeanTest",
     "Measures",
     "Sensitivity",
+    "ShareDifference",
     "TukeyPair",
     "adjudicated_shares",
     "against_chance",
     "anova",
     "breakdown",
+    "crossed",
     "differences",
     "final_labels",
     "forced_choice",
@@ -51,6 +69,7 @@ __all__ = [
     "measures",
     "score_counts",
     "sensitivity",
+    "shares_by_level",
     "tukey",
     "worker_scores",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from analysis.agreement import krippendorff_alpha, mean_cohen_kappa, percent_agreement, ratings_from_arrays
 from analysis.estimate import Estimate
-from analysis.inference import Dimensions, ratios
+from analysis.inference import Dimensions, holm, ratios
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,79 @@ def adjudicated_shares(
             continue
         shares[str(label)] = _share(rows, level)
     return shares, dropped
+
+
+@dataclass(frozen=True, slots=True)
+class LevelShare:
+    """One label (or category) at one level. ``share``: of the level's comments that have it; ``of_labels``: of all
+    labels that these comments have, so that a level's figures add up to 1, as Clark 2021 (Table 6.3) prints them."""
+
+    label: str
+    level: str
+    comments: int
+    share: Estimate
+    of_labels: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ShareDifference:
+    """How much larger the share of comments with a label is at the first level. ``p_corrected`` by Holm over all labels
+    and pairs of levels."""
+
+    label: str
+    first: str
+    second: str
+    difference: Estimate
+    p: float
+    p_corrected: float
+
+
+def shares_by_level(
+    decisions: pd.DataFrame, level_of: Mapping[str, str], *, level: float = 0.95
+) -> tuple[list[LevelShare], list[ShareDifference]]:
+    """Final labels compared between levels of a factor of the comments, such as their authors' training.
+
+    ``decisions``: rows (comment, label, chosen), all labels of every comment; ``level_of`` by comment, empty or missing
+    where it has none, which leaves it out. Figures are about new comments. ValueError: fewer than two levels.
+    """
+    given = decisions.pivot_table(index="comment", columns="label", values="chosen", aggfunc="max", sort=False).fillna(
+        0
+    )
+    levels = pd.Series({comment: level_of.get(comment, "") for comment in given.index})
+    given, levels = given[levels != ""], levels[levels != ""]
+    names = list(dict.fromkeys(level_of[comment] for comment in level_of if level_of[comment] in set(levels)))
+    if len(names) < 2:
+        raise ValueError("the comments have fewer than two levels")
+    labels = list(given.columns)
+    inside = (levels.to_numpy()[:, None] == np.array(names, dtype=object)).astype(float)
+    chosen = given.to_numpy(dtype=float)
+    dimensions = Dimensions.of(comments=given.index.to_numpy())
+    above = (chosen[:, :, None] * inside[:, None, :]).reshape(len(given), -1)
+    shares = ratios(above, np.tile(inside, len(labels)), dimensions, level=level)
+    of_labels = ratios(above, np.tile(chosen.sum(axis=1)[:, None] * inside, len(labels)), dimensions, level=level)
+    bounds = (0.0, 1.0)
+    records = [
+        LevelShare(
+            str(label),
+            name,
+            int(inside[:, at].sum()),
+            shares.estimate(row * len(names) + at, bounds=bounds),
+            of_labels.estimate(row * len(names) + at, bounds=bounds),
+        )
+        for row, label in enumerate(labels)
+        for at, name in enumerate(names)
+    ]
+    pairs = [
+        (label, row * len(names) + first, row * len(names) + second, names[first], names[second])
+        for row, label in enumerate(labels)
+        for first, second in combinations(range(len(names)), 2)
+    ]
+    tests = [shares.p_difference(first, second, bounds=(-1, 1), cautious=True) for _, first, second, *_ in pairs]
+    differences = [
+        ShareDifference(str(label), *ends, shares.difference(first, second, bounds=(-1, 1)), p, p_corrected)
+        for (label, first, second, *ends), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
+    ]
+    return records, differences
 
 
 def _share(rows: pd.DataFrame, level: float) -> Estimate:

@@ -49,7 +49,8 @@ class Judgements:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """Shares between 0 and 1. A share whose denominator is 0 is NaN with a note."""
+    """Shares between 0 and 1. A share whose denominator is 0 is NaN with a note. ``p_chance`` tests accuracy against
+    one half, two-sided, about new texts and new workers; NaN where accuracy has no interval."""
 
     accuracy: Estimate
     precision: Estimate
@@ -60,6 +61,7 @@ class Measures:
     alpha: Estimate
     workers: int
     texts: int
+    p_chance: float = math.nan
 
 
 def judgements_from_arrays(
@@ -129,7 +131,8 @@ def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
         alpha = krippendorff_alpha(ratings_from_arrays(texts_judged, judges, said_machine), confidence=level)
     except ValueError as error:
         alpha = Estimate(math.nan, n=texts, n_of="texts", level=level, note=str(error))
-    return Measures(accuracy, precision, recall, f1, said_human, definite, alpha, workers, texts)
+    p_chance = shares.p(0, null=0.5, bounds=(0, 1))
+    return Measures(accuracy, precision, recall, f1, said_human, definite, alpha, workers, texts, p_chance)
 
 
 def dimensions(judgements: Judgements) -> Dimensions:

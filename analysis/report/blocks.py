@@ -76,7 +76,19 @@ class Figures:
     figures: Sequence[Figure]
 
 
-Block = Heading | Note | Sentences | Facts | Wording | Table | Figure | Figures
+Part = Heading | Note | Sentences | Facts | Wording | Table | Figure | Figures
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Parts that are closed at first: evidence that only some readers want."""
+
+    macro: ClassVar[str] = "fold"
+    title: str
+    parts: Sequence[Part]
+
+
+Block = Part | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +104,9 @@ class Highlight:
 class Section:
     """One section.
 
-    ``data`` goes into ``report.json`` as `analysis.report.tables.plain` makes it, with all tables after it. ``error``:
-    why there is nothing but a note in the section.
+    ``data`` goes into ``report.json`` as `analysis.report.tables.plain` makes it, with all tables after it.
+    ``answers``: what the study found here, as criteria with a sentence each, for the first section of the report.
+    ``error``: why there is nothing but a note in the section.
     """
 
     key: str
@@ -101,6 +114,7 @@ class Section:
     blocks: list[Block] = field(default_factory=list)
     data: dict[str, Any] = field(default_factory=dict)
     highlights: list[Highlight] = field(default_factory=list)
+    answers: list[tuple[str, str]] = field(default_factory=list)
     error: Exception | None = None
 
     def add(self, *blocks: Block) -> None:
@@ -112,9 +126,18 @@ class Section:
         self.blocks.append(table)
 
     @property
+    def parts(self) -> Iterator[Part]:
+        """All blocks, also those within a fold, in the order of the page."""
+        for block in self.blocks:
+            if isinstance(block, Fold):
+                yield from block.parts
+            else:
+                yield block
+
+    @property
     def tables(self) -> Iterator[Table]:
         """All tables, those of plots included, in the order of the page."""
-        for block in self.blocks:
+        for block in self.parts:
             if isinstance(block, Table):
                 yield block
             elif isinstance(block, Figure):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.data import StudyData
-from analysis.report.blocks import Note, Section
+from analysis.report.blocks import Note, Section, Sentences
 from analysis.report.failures import log_errors, make_or_show_error
 from analysis.report.files import PAGE, VERSION, write_files
 from analysis.report.page import render_page
@@ -61,6 +61,8 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
 }
+#: The section that answers first.
+FINDINGS, FINDINGS_TITLE = "findings", "What the study found"
 #: Key, title and maker of a section. The title is for its place if it fails.
 Maker = tuple[str, str, Callable[[Source], Section | None]]
 
@@ -94,29 +96,42 @@ def source_of(data: StudyData, draws: int, seed: int, stops: tuple[type[Exceptio
 
 
 def make_sections(source: Source) -> list[Section]:
-    """Findings, design and data, what exclusion rules leave out, the sections that the type declares, then the others.
+    """Findings, the sections that the type declares and the answers, what exclusion rules change, then how the study
+    was made.
 
     A section that fails shows its error in its place, and the error is logged.
     """
-    before: list[Maker] = [
-        ("findings", "What the study found", findings.make_section),
+    arm_makers: list[Maker] = [("arms", "Arms", arms.make_section)] if source.description.has_arms else []
+    after: list[Maker] = [
+        *arm_makers,
         ("design", "What was asked", design.make_section),
         ("data", "Data", collected.make_section),
-    ]
-    if source.description.has_arms:
-        before.append(("arms", "Arms", arms.make_section))
-    before.append(("stopped", "Stopped early", stopped.make_section))
-    after: list[Maker] = [
+        ("stopped", "Stopped early", stopped.make_section),
         ("workers", "Workers", workers.make_section),
         ("time", "Time", times.make_section),
         ("texts", "Texts by workers", texts.make_section),
         ("wording", "What workers read", wording.make_section),
     ]
-    first, results = make_each(source, before), make_results(source)
+    first = make_each(source, [(FINDINGS, FINDINGS_TITLE, findings.make_section)])
+    results = make_results(source)
     make_exclusions = partial(exclusions.make_section, with_rules=results, make_results=make_results)
     rules = make_each(source, [("exclusions", "Exclusion rules", make_exclusions)])
-    sections = [*first, *rules, *results, *make_each(source, after)]
+    sections = answers_first([*first, *results, *rules, *make_each(source, after)])
     log_errors(sections, source.description.slug)
+    return sections
+
+
+def answers_first(sections: list[Section]) -> list[Section]:
+    """The same sections with what each of them found in the first one, which is made if it does not exist."""
+    rows = [answer for section in sections for answer in section.answers]
+    if not rows:
+        return sections
+    if sections[0].key != FINDINGS:
+        sections = [Section(FINDINGS, FINDINGS_TITLE), *sections]
+    first = sections[0]
+    rows = [row for block in first.blocks if isinstance(block, Sentences) for row in block.rows] + rows
+    first.blocks = [Sentences(rows), *(block for block in first.blocks if not isinstance(block, Sentences))]
+    first.data["sentences"] = [{"criterion": criterion, "sentence": sentence} for criterion, sentence in rows]
     return sections
 
 

@@ -15,8 +15,8 @@ from common.words import moment_in_utc
 
 #: The key of the section that answers first.
 FINDINGS = "findings"
-#: Sections whose highlights nobody needs beside findings.
-TIMES = ("time", "waiting")
+#: The section whose highlights are shown beside findings, which say what all others found.
+DATA = "data"
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=StrictUndefined
 )
@@ -36,8 +36,8 @@ TEMPLATES.globals["downloads"] = downloads
 
 def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:
     answers_first = any(section.key == FINDINGS for section in sections)
-    hidden = TIMES if answers_first else ()
-    highlights = [highlight for section in sections if section.key not in hidden for highlight in section.highlights]
+    shown = [section for section in sections if not answers_first or section.key == DATA]
+    highlights = [highlight for section in shown for highlight in section.highlights]
     page = TEMPLATES.get_template("page.html")
     context |= {"answers_first": answers_first, "made_at": moment_in_utc(made_at)}
     return page.render(sections=sections, highlights=highlights, **context)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Literal
 from zlib import crc32
 
@@ -16,7 +17,7 @@ import pandas as pd
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
-from analysis.inference import Dimensions, mean_estimate
+from analysis.inference import Dimensions, holm, mean_estimate, ratios
 from analysis.variability.distance_matrices import Productions
 from analysis.variability.fit import Fit, control_fit, cross_distances, fit, self_distances, split_by_writer
 
@@ -71,6 +72,45 @@ def _mean(rows: pd.DataFrame, name: str, level: float) -> Estimate:
         return Estimate(math.nan, n=0, n_of="contexts", level=level, note="no context has enough productions")
     mean = mean_estimate(defined[name], Dimensions.of(contexts=defined["context"]), level=level)
     return replace(mean, n_of="contexts")
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderDifference:
+    """How much worse the first decoder (or the control group) fits than the second: the difference of the mean W₁ of
+    cross-variability from people's. ``p_corrected`` by Holm over all pairs."""
+
+    first: str
+    second: str
+    difference: Estimate
+    p: float
+    p_corrected: float
+
+
+def decoder_differences(
+    table: pd.DataFrame, kind: str, *, by: By = "w1_cross", level: float = 0.95
+) -> list[DecoderDifference]:
+    """All pairs of decoders, and of each with CONTROL, on one kind of distance, about new contexts.
+
+    A pair is compared over the contexts that have both. Empty with fewer than two.
+    """
+    rows = table[(table["kind"] == kind) & (table["decoder"] != PEOPLE)].dropna(subset=by)
+    wide = rows.pivot(index="context", columns="decoder", values=by)
+    names = [name for name in dict.fromkeys(rows["decoder"]) if name != CONTROL]
+    names += [CONTROL] if CONTROL in wide else []
+    pairs = [pair for pair in combinations(names, 2) if wide[list(pair)].notna().all(axis=1).any()]
+    differences, tests = [], []
+    for first, second in pairs:
+        both = (wide[first] - wide[second]).dropna()
+        figures = ratios(
+            both.to_numpy(), np.ones(len(both)), Dimensions.of(contexts=both.index.to_numpy()), level=level
+        )
+        differences.append(replace(figures.estimate(bounds=(-1, 1)), n_of="contexts"))
+        tests.append(figures.p(bounds=(-1, 1)))
+    corrected = holm(tests).tolist() if tests else []
+    return [
+        DecoderDifference(first, second, difference, p, p_corrected)
+        for (first, second), difference, p, p_corrected in zip(pairs, differences, tests, corrected, strict=True)
+    ]
 
 
 def worst_fit(

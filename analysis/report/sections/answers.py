@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pandas as pd
@@ -23,9 +23,8 @@ from analysis.agreement.krippendorff import Level as AlphaLevel
 from analysis.description import QuestionDescription, Scale
 from analysis.estimate import Estimate
 from analysis.inference import mean_estimate, sd_estimate
-from analysis.report.blocks import Figure, Figures, Heading, Highlight, Note, Section
-from analysis.report.estimates import attempt, number
-from analysis.report.figures import interval_bars
+from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Part, Section
+from analysis.report.estimates import attempt, number, with_interval
 from analysis.report.sections.preference import in_order_of_names
 from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from analysis.report.tables import Column, Table, estimates_table
@@ -39,6 +38,8 @@ ALPHA_LEVEL: dict[str, AlphaLevel] = {
     "pairwise": "nominal",
 }
 MOST_BARS = 25
+#: The α of more questions would not be read in one sentence.
+MOST_NAMED = 3
 OPTION_FIGURE = {
     "choices": "share of answers that chose each option",
     "ranking": "mean rank of each option, 1 the best",
@@ -47,7 +48,7 @@ OPTION_NOTE = "Intervals are about new workers, and about new items where the qu
 
 
 def make_section(source: Source) -> Section:
-    """One part per question with answers on a scale."""
+    """A row per question with answers on a scale; folded, its distribution and all coefficients of agreement."""
     own_work = source.description.own_work
     section = Section(source.key("answers"), "Answers" if own_work else "Answers and agreement")
     questions = {topic: question for topic, question in source.questions.items() if question.scale.level != "text"}
@@ -57,38 +58,43 @@ def make_section(source: Source) -> Section:
         section.add(
             Note("Workers answered about what they wrote themselves, so there is nothing for them to agree on.")
         )
-    for topic, question in questions.items():
-        add_question(source, section, source.key("q"), topic, question)
+    answered = [topic for topic in questions if not source.ratings_on(topic).empty]
+    for topic in [topic for topic in questions if topic not in answered]:
+        section.add(Note(f"Nobody has answered “{topic}” yet."))
+        section.data[topic] = {"level": questions[topic].scale.level, "n": 0}
+    unknown = [topic for topic in answered if topic in source.unknown]
+    if unknown:
+        text = f"The task type does not describe {', '.join(unknown)}: answers count as numbers on an interval scale."
+        section.add(Note(text, "warning"))
+    evidence = {topic: question_parts(source, section, topic, questions[topic]) for topic in answered}
+    if answered:
+        section.add(questions_table(source, section, answered))
+    for topic, parts in evidence.items():
+        section.add(Fold(f"{topic}: distribution of answers, and agreement" if not own_work else topic, parts))
+    if agreed := agreement_in_words(source, section):
+        section.answers.append(("agreement", agreed))
     return section
 
 
-def add_question(source: Source, section: Section, key: str, topic: str, question: QuestionDescription) -> None:
-    frame, level = source.ratings_on(topic), question.scale.level
-    section.add(Heading(topic, question.label if question.label != topic else ""))
-    if topic in source.unknown:
-        text = "The task type does not describe this question: its answers count as numbers on an interval scale."
-        section.add(Note(text, "warning"))
-    if frame.empty:
-        section.add(Note("Nobody has answered this question yet."))
-        section.data[topic] = {"level": level, "n": 0}
-        return
+def question_parts(source: Source, section: Section, topic: str, question: QuestionDescription) -> list[Part]:
+    """What is folded about one question. Its numbers go into the section's data."""
+    frame, level, key = source.ratings_on(topic), question.scale.level, source.key("q")
     counts = distribution(question.ratings_scale, frame["value"])
     centre = location(source, topic, frame) if level in NUMERIC and not question.targets else {}
     options = by_option(source, topic, question, frame)
     coefficients = agreement(source, question, frame)
-    figures = [bar_figure(key, topic, counts)]
-    if any(not math.isnan(estimate.value) for estimate in coefficients.values()):
-        figures.append(agreement_figure(key, topic, coefficients))
-    section.add(Figures(figures))
+    parts: list[Part] = [Heading(question.label)]
+    if level != "pairwise":  # which text an item lists first says nothing; the section on preference names systems
+        parts.append(bar_figure(key, topic, counts))
     if options:
-        section.add(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
+        parts.append(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
     if centre:
         caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
-        section.add(estimates_table(caption, centre, digits=2, fold=True))
+        parts.append(estimates_table(caption, centre, digits=2))
     if coefficients:
-        section.add(agreement_table(topic, level, frame, coefficients))
+        parts.append(agreement_table(topic, level, frame, coefficients))
     elif not source.description.own_work:
-        section.add(Note("This question is not about an item, so there is nothing for workers to agree on."))
+        parts.append(Note("This question is not about an item, so there is nothing for workers to agree on."))
     section.data[topic] = {
         "level": level,
         "n": len(frame),
@@ -100,6 +106,69 @@ def add_question(source: Source, section: Section, key: str, topic: str, questio
         section.data[topic]["options"] = dict(options)
     if topic in source.scored_topics:
         section.highlights += headline(topic, coefficients)
+    return parts
+
+
+def questions_table(source: Source, section: Section, topics: Sequence[str]) -> Table:
+    """A row per question: number, mean, and the coefficients of agreement that readers ask for."""
+
+    def coefficient(*beginnings: str) -> Callable[[str], Estimate | None]:
+        return lambda topic: next(
+            (value for name, value in section.data[topic]["agreement"].items() if name.startswith(beginnings)), None
+        )
+
+    def statistic(name: str) -> Callable[[str], Estimate | None]:
+        return lambda topic: section.data[topic]["location"].get(name)
+
+    def is_numeric(topic: str) -> bool:
+        """Whether κ, which ignores how far apart two answers are, says less than α."""
+        return section.data[topic]["level"] in NUMERIC
+
+    shown = (
+        Column("Mean", shows=statistic("Mean")),
+        Column("s.d.", shows=lambda topic: value_of(statistic("Standard deviation")(topic))),
+        Column("Krippendorff’s α", shows=coefficient("Krippendorff")),
+        Column("Fleiss’ κ", shows=lambda topic: None if is_numeric(topic) else coefficient("Fleiss")(topic)),
+        Column("Same answer", shows=lambda topic: value_of(coefficient("Percent")(topic))),
+        Column("ICC(1,k)", shows=coefficient("ICC(1,k)")),
+    )
+    columns = [
+        Column("Question", "name", shows=str),
+        Column("Scale", "text", shows=lambda topic: section.data[topic]["level"]),
+        Column("Answers", shows=lambda topic: section.data[topic]["n"]),
+        *(column for column in shown if any(column.value(topic, 0) is not None for topic in topics)),
+    ]
+    note = (
+        "α is that of the scale’s level; it and κ are 1 for full agreement and 0 for agreement by chance. Same answer: "
+        "the share of pairs of answers about one thing that are equal. ICC(1,k): how reliable the mean of an item is. "
+        "Intervals are about new items and, with five workers or more, other workers."
+    )
+    return Table("Questions", columns, topics, "" if source.description.own_work else note)
+
+
+def value_of(estimate: Estimate | None) -> float | None:
+    return None if estimate is None else estimate.value
+
+
+def agreement_in_words(source: Source, section: Section) -> str:
+    """How far workers agree on the questions that give scores; empty if there is nothing to agree on."""
+    alphas = [
+        (topic, name, estimate)
+        for topic in source.scored_topics
+        for name, estimate in section.data.get(topic, {}).get("agreement", {}).items()
+        if name.startswith("Krippendorff")
+    ]
+    defined = [(topic, name, estimate) for topic, name, estimate in alphas if not math.isnan(estimate.value)]
+    if not defined:
+        return f"Krippendorff’s α is not defined: {alphas[0][2].note}." if alphas else ""
+    meaning = "1 is full agreement, 0 what chance gives"
+    if len(defined) > MOST_NAMED:
+        ordered = sorted(defined, key=lambda row: row[2].value)
+        (low_topic, name, low), (high_topic, _, high) = ordered[0], ordered[-1]
+        ends = f"from {with_interval(low)} on {low_topic} to {with_interval(high)} on {high_topic}"
+        return f"{name}, goes {ends}; {meaning}."
+    values = "; ".join(f"{with_interval(estimate)} on {topic}" for topic, _, estimate in defined)
+    return f"{defined[0][1]}: {values}; {meaning}."
 
 
 def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: dict[str, Estimate]) -> Table:
@@ -107,7 +176,7 @@ def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: d
     note = f"A unit is what was rated: here {units}. " + explanation(level)
     if units != "items":
         note += " Parts of an item are resampled separately, as if they were independent."
-    return estimates_table(f"{topic}: agreement ({level} scale)", coefficients, note=note, fold=True)
+    return estimates_table(f"{topic}: agreement ({level} scale)", coefficients, note=note)
 
 
 def distribution(scale: Scale, values: pd.Series) -> pd.DataFrame:
@@ -242,20 +311,6 @@ def bar_figure(key: str, topic: str, counts: pd.DataFrame) -> Figure:
         first, last = counts["answer"].iloc[0], counts["answer"].iloc[-1]
         caption += f" The scale goes from {first} to {last}; nobody gave the answers that are not shown."
     return Figure(svg, caption, Table(words.title, columns, shown.to_dict("records")))
-
-
-def agreement_figure(key: str, topic: str, coefficients: dict[str, Estimate]) -> Figure:
-    bars = interval_bars(coefficients.items())
-    lowest = min((end for _, *ends in bars for end in ends if math.isfinite(end)), default=0.0)
-    limits = (min(0.0, max(-1.0, math.floor(lowest * 10) / 10)), 1.0)
-    words = plots.Words(
-        f"{key}-agreement",
-        f"Agreement on {topic}",
-        "Dots are estimates, bars their 95% intervals; 1 is full agreement.",
-        x="Coefficient",
-    )
-    table = estimates_table(words.title, coefficients)
-    return Figure(plots.intervals(words, bars, limits=limits), f"Agreement on “{topic}”, with 95% intervals.", table)
 
 
 def headline(topic: str, coefficients: dict[str, Estimate]) -> list[Highlight]:

@@ -11,10 +11,11 @@ from analysis.arms import ArmMeans, arm_means
 from analysis.description import Score
 from analysis.estimate import Estimate
 from analysis.inference import holm
-from analysis.report.blocks import Figure, Heading, Note, Section
+from analysis.report.blocks import Figure, Fold, Heading, Note, Section
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.source import Source, of_people
 from analysis.report.tables import Column, Table, estimates_table
+from common.words import counted
 
 MOST_SHOWN = 12
 
@@ -42,12 +43,17 @@ def make_section(source: Source) -> Section:
     all_tests = [test for tests_on_score in tests.values() for test in tests_on_score]
     for test, p_corrected in zip(all_tests, holm([test["p"] for test in all_tests]).tolist(), strict=True):
         test["p_corrected"] = p_corrected
+    evidence = Section("", "", data=section.data)
     for score in source.scores:
         of_arms = means[score.topic]
         if of_arms is None:
             section.add(Note(f"Nobody has answered “{score.topic}”: the arms cannot be compared on it."))
         else:
-            add_score(source, section, score, of_arms, tests[score.topic])
+            add_score(source, evidence, score, of_arms, tests[score.topic])
+    if evidence.blocks:
+        section.add(
+            Fold(f"Means of every arm on {counted(len(tests), 'question')}, and all differences", list(evidence.parts))
+        )
     return section
 
 
@@ -62,6 +68,7 @@ def participation(source: Source) -> Table:
                 "participants": int(submissions["worker"].nunique()),
                 "wanted": arm.wanted,
                 "submissions": len(submissions),
+                "left_out": int((source.data.submissions["arm"] == arm.name).sum()) - len(submissions),
                 "median_seconds": float(of_people(submissions)["seconds"].median()),
             }
         )
@@ -70,9 +77,11 @@ def participation(source: Source) -> Table:
         Column("Participants", shows="participants"),
         Column("Wanted", shows="wanted"),
         Column("Submissions", shows="submissions"),
+        Column("Left out", shows="left_out"),
         Column("Median s", digits=1, shows="median_seconds"),
     ]
-    return Table("Participation by arm", columns, arms, "Submissions that count; median time of a whole submission.")
+    note = "Submissions that count, and those that are left out; median time of a whole submission that counts."
+    return Table("Participation by arm", columns, arms, note, fold=len(arms) > MOST_SHOWN)
 
 
 def arm_means_of(source: Source, score: Score) -> ArmMeans | None:
@@ -106,7 +115,7 @@ def add_score(source: Source, section: Section, score: Score, of_arms: ArmMeans,
         Column("How", "how", shows="difference"),
     ]
     title = f"{score.title}: differences between arms"
-    table = Table(title, columns, tests, note, fold=len(tests) > MOST_SHOWN)
+    table = Table(title, columns, tests, note)
     section.add(Heading(score.title), means_figure(source, score, means), table)
     section.data["scores"][score.topic] = {
         "title": score.title,

@@ -6,20 +6,23 @@ Source: Clark 2021, ch. 4.5; the computations are in `analysis.writing`.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pandas as pd
 
 from analysis import plots
+from analysis.estimate import p_equals
 from analysis.report.blocks import Figure, Heading, Highlight, Note, Section
-from analysis.report.estimates import number
+from analysis.report.estimates import number, with_interval
 from analysis.report.figures import line_of
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
 from analysis.report.tables import Column, Table, estimates_table, keyed
 from analysis.writing.story_lines import authors_of
 from analysis.writing.summary import Compared, compared_choices
+
+SIGNIFICANT = 0.05
 
 
 def make_section(source: Source, *, topic: str = "turn", every: int = 2) -> Section:
@@ -40,9 +43,23 @@ def make_section(source: Source, *, topic: str = "turn", every: int = 2) -> Sect
         if len(pairs) > 1:
             section.add(Heading(f"{pair.first} or {pair.second}"))
         add_pair(source, section, pair)
+        section.answers.append(("choices", pair_in_words(pair)))
     if len(pairs) == 1:  # with more pairs, no single one is the result
         section.highlights.append(headline(pairs[0]))
     return section
+
+
+def pair_in_words(pair: Compared) -> str:
+    """Whose suggestions writers choose, and whether other writers would."""
+    share = pair.share_by_writer
+    ahead, behind = (pair.first, pair.second) if share.value >= 0.5 else (pair.second, pair.first)
+    if ahead != pair.first:
+        share = replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
+    where = f"Suggestions of {ahead} are chosen in {with_interval(share)} of choices between them and {behind}’s"
+    if math.isnan(pair.p_by_writer):
+        return f"{where}. There is no test: {share.note or 'the choices do not vary enough'}."
+    verdict = "" if pair.p_by_writer < SIGNIFICANT else ", so the data do not show which one writers prefer"
+    return f"{where}; p {p_equals(pair.p_by_writer)} against one half, about new writers{verdict}."
 
 
 def counts_table(lines: pd.DataFrame) -> Table:

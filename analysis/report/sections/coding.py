@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from analysis import plots
-from analysis.detection import adjudicated_shares, final_labels, in_categories, label_agreement
+from analysis.detection import (
+    LevelShare,
+    ShareDifference,
+    adjudicated_shares,
+    final_labels,
+    in_categories,
+    label_agreement,
+    shares_by_level,
+)
 from analysis.detection.coding import Coded
-from analysis.estimate import Estimate
-from analysis.report.blocks import Figure, Note, Section
+from analysis.estimate import Estimate, p_equals
+from analysis.factors import factors_of, item_levels
+from analysis.report.blocks import Figure, Fold, Heading, Note, Part, Section
+from analysis.report.estimates import number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.finding_sentences import larger_first
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, keyed
 from common.words import counted
+
+#: The beginning of the names of columns that say where a comment comes from.
+FROM = "from:"
+MOST_LEVELS = 12
+SIGNIFICANT = 0.05
 
 
 def make_section(
@@ -59,12 +76,135 @@ def make_section(
     shares, dropped = shares_of(source, final, null_labels)
     section.data |= {"shares": shares, "dropped": dropped}
     named_shares = {names.get(label, label): share for label, share in shares.items()}
-    section.add(shares_figure(source, named_shares, dropped), labels_table(coded, names))
+    section.add(shares_figure(source, named_shares, dropped))
     if categories:
         table = categories_table(source, decisions, final, null_labels, categories)
         section.data["categories"] = keyed(table.records, "category")
         section.add(table)
+        named_shares = {name: record["share"] for name, record in section.data["categories"].items() if record["share"]}
+    section.answers.append(("labels", labels_in_words(named_shares, coded, names)))
+    add_factors(source, section, informative(final, null_labels), names, categories or {})
+    section.add(Fold("Every label, and how far coders agree on it", [labels_table(coded, names)]))
     return section
+
+
+def labels_in_words(shares: Mapping[str, Estimate], coded: Sequence[Coded], names: Mapping[str, str]) -> str:
+    """What comments mention most, and how far coders agree."""
+    defined = {name: share for name, share in shares.items() if not math.isnan(share.value)}
+    if not defined:
+        return "No comment has a label that says something."
+    most = sorted(defined, key=lambda name: -defined[name].value)[:3]
+    mentioned = ", ".join(f"{name} in {with_interval(defined[name])}" for name in most)
+    agreed = sorted((label.alpha.value, names[label.label]) for label in coded if not math.isnan(label.alpha.value))
+    if not agreed:
+        return f"Of the comments, {mentioned}. How far coders agree is not known."
+    (low, low_label), (high, high_label) = agreed[0], agreed[-1]
+    return (
+        f"Share of comments: {mentioned}. Coders’ α goes from {number(low)} ({low_label}) to {number(high)} "
+        f"({high_label})."
+    )
+
+
+def informative(final: pd.DataFrame, null_labels: Sequence[str]) -> pd.DataFrame:
+    """The final decisions on comments that have a label that says something, without the null labels."""
+    telling = final[~final["label"].isin(list(null_labels))]
+    return telling[telling["comment"].isin(set(telling.loc[telling["chosen"] == 1, "comment"]))]
+
+
+def factors_of_comments(source: Source) -> dict[str, dict[str, str]]:
+    """By factor, the level of every comment: the study's factors, and what is known of where comments come from.
+
+    A column with the same levels as an earlier one, under any names, is left out.
+    """
+    items = source.items
+    origins = dict.fromkeys(name for cells in items["cells"] for name in cells if name.startswith(FROM))
+    if len(origins) > 1:  # the factors of arms say the same, in fewer levels
+        origins.pop(f"{FROM}arm", None)
+    names = [
+        factor.name for factor in factors_of(source.data) if factor.of == "item" and not factor.name.startswith(FROM)
+    ]
+    columns: dict[str, dict[str, str]] = {}
+    partitions: list[tuple[int, ...]] = []
+    for name in dict.fromkeys([*names, *origins]):
+        levels = item_levels(items.reset_index(), name)
+        partition = tuple(pd.factorize(levels)[0].tolist())
+        if 2 <= levels[levels != ""].nunique() <= MOST_LEVELS and partition not in partitions:
+            columns[f"writer’s {name.removeprefix(FROM)}" if name.startswith(FROM) else name] = levels.to_dict()
+            partitions.append(partition)
+    return columns
+
+
+def add_factors(
+    source: Source,
+    section: Section,
+    final: pd.DataFrame,
+    names: Mapping[str, str],
+    categories: Mapping[str, Sequence[str]],
+) -> None:
+    """Shares of categories, and of labels folded, by every factor of the comments (Clark 2021, Table 6.3)."""
+    if final.empty:
+        return
+    labels = final.assign(label=final["label"].map(names))
+    frames = {"category": in_categories(final, categories)} if categories else {}
+    frames["label"] = labels
+    for factor, level_of in factors_of_comments(source).items():
+        parts: list[Part] = []
+        for number_of_table, (what, frame) in enumerate(frames.items()):
+            try:
+                shares, differences = shares_by_level(frame, level_of, level=source.plan.level)
+            except ValueError:
+                continue
+            tables = [shares_table(factor, what, shares), differences_table(factor, what, differences)]
+            section.data[f"{what} by {factor}"] = {"shares": shares, "differences": differences}
+            if number_of_table:
+                parts += tables
+                continue
+            section.answers.append((f"{what} by {factor}", differences_in_words(differences)))
+            section.add(Heading(f"By {factor}"), tables[0])
+            parts.append(tables[1])
+        if parts:
+            section.add(Fold(f"Differences by {factor}, and every label", parts))
+
+
+def shares_table(factor: str, what: str, shares: Sequence[LevelShare]) -> Table:
+    columns = [
+        Column(what.capitalize(), "text", shows="label"),
+        Column(factor, "name", shows="level"),
+        Column("Comments", shows="comments"),
+        Column("Share of comments", shows="share"),
+        Column("Share of labels", shows="of_labels"),
+    ]
+    note = (
+        "Final labels. A comment can have several, so shares of comments add up to more than 1. Shares of labels count "
+        f"every {what} of a comment, and add up to 1 (Clark 2021, Table 6.3). Intervals are about new comments."
+    )
+    return Table(f"{what.capitalize()} by {factor}", columns, shares, note)
+
+
+def differences_table(factor: str, what: str, differences: Sequence[ShareDifference]) -> Table:
+    columns = [
+        Column(what.capitalize(), "text", shows="label"),
+        Column("Levels", "text", shows=lambda pair: f"{pair.first} − {pair.second}"),
+        Column("Difference", shows="difference"),
+        Column("p", "p", shows="p"),
+        Column("p, Holm", "p", shows="p_corrected"),
+    ]
+    note = f"Of shares of comments, about new comments. Holm’s correction is over {counted(len(differences), 'row')}."
+    return Table(f"{what.capitalize()}: differences by {factor}", columns, differences, note)
+
+
+def differences_in_words(differences: Sequence[ShareDifference]) -> str:
+    """The difference that the data show best."""
+    tested = [pair for pair in differences if not math.isnan(pair.p)]
+    if not tested:
+        return f"There is no test: {differences[0].difference.note or 'the comments do not vary enough'}."
+    pair = min(tested, key=lambda pair: pair.p)
+    names, difference = larger_first(pair.first, pair.second, pair.difference)
+    found = f"{pair.label}, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
+    significant = sum(pair.p_corrected < SIGNIFICANT for pair in tested)
+    if not significant:
+        return f"The data show no difference. The clearest: {found}."
+    return f"{counted(significant, 'difference')} of {len(tested)}. The clearest: {found}."
 
 
 def coders_agreement(source: Source, decisions: pd.DataFrame) -> list[Coded]:

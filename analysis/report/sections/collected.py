@@ -31,7 +31,7 @@ def make_section(source: Source) -> Section:
         section.add(Note("Nothing has been rated yet, so there is nothing to compute.", "warning"))
     section.add(Facts(facts(counts)))
     if source.description.has_arms:
-        section.add_named("arms", arms_table(source))
+        section.data["arms"] = arms_in_numbers(source)
     incomplete: list[dict[str, Any]] = [
         {"item": str(item), "n": int(n), "wanted": int(wanted)}
         for item, n, wanted in zip(items.index, items["n"], items["wanted"], strict=True)
@@ -98,7 +98,7 @@ def counts_of(source: Source) -> dict[str, Any]:
     }
 
 
-def arms_table(source: Source) -> Table:
+def arms_in_numbers(source: Source) -> list[dict[str, Any]]:
     """Participants with an included submission, submissions, excluded submissions and ratings, by arm."""
     submissions, used, ratings = source.data.submissions, source.data.used, source.data.ratings
     arms = []
@@ -113,14 +113,7 @@ def arms_table(source: Source) -> Table:
                 "ratings": int(((ratings["arm"] == arm) & ratings["value"].notna()).sum()),
             }
         )
-    columns = [
-        Column("Arm", "name", shows="arm"),
-        Column("Participants", shows="participants"),
-        Column("Submissions", shows="submissions_used"),
-        Column("Left out", shows="submissions_left_out"),
-        Column("Ratings", shows="ratings"),
-    ]
-    return Table("By arm", columns, arms)
+    return arms
 
 
 def completeness(counts: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from analysis.description import ArmDescription
 from analysis.quality_control.exclusion import Exclusion
-from analysis.report.blocks import Block, Facts, Section
+from analysis.report.blocks import Block, Facts, Fold, Part, Section
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
 from common.words import counted, moment_in_utc, money
@@ -26,26 +26,31 @@ def make_section(source: Source) -> Section:
         ("Items per hit", study.items_per_hit),
         ("Hits per worker", per_worker),
         ("Reward per hit", "differs between arms" if len(rewards) > 1 else reward_in_words(study.reward)),
-        ("Time limit", counted(study.time_limit_minutes, "minute")),
         ("Open to", study.access),
+    ]
+    facts += [("Excluded by rule", words) for _, words in Exclusion.of(study.exclude).in_words()]
+    details: list[tuple[str, object]] = [
+        ("Time limit", counted(study.time_limit_minutes, "minute")),
         (
             "Order",
             f"Hits are assigned in a random order (seed {study.seed}), those with the fewest ratings first. What a "
             "page shows in random order or on two sides is drawn for each assignment and stored with its answers.",
         ),
+        ("Status", study.status),
     ]
     if study.balance:
         facts.append(("Balance", study.balance))
     for way_in in study.recruitment:
         asked = "; ".join(f"{name}: {value}" for name, value in way_in.asked_for)
         facts.append(("Offered on", f"{way_in.title} ({asked})" if asked else way_in.title))
-    facts.append(("Status", study.status))
-    facts += [(name, moment_in_utc(moment)) for name, moment in moments if moment]
-    facts += study.settings
-    facts += [("Excluded by rule", words) for _, words in Exclusion.of(study.exclude).in_words()]
-    blocks: list[Block] = [Facts(facts)]
+    details += [(name, moment_in_utc(moment)) for name, moment in moments if moment]
+    details += study.settings
+    details += [("Excluded by rule", words) for _, words in Exclusion.of(study.exclude).in_words()]
+    parts: list[Part] = [Facts(details)]
     if study.has_arms:
-        blocks.append(arms_table(study.arms))
+        parts.append(arms_table(study.arms))
+    title = "All settings, and how arms differ" if study.has_arms else "All settings"
+    blocks: list[Block] = [Facts(facts), Fold(title, parts)]
     data = {
         "task_type": study.task_type,
         "title": study.task_title,

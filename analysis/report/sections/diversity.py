@@ -13,8 +13,8 @@ from analysis import plots
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.oca import Threshold
 from analysis.estimate import Estimate
-from analysis.report.blocks import Block, Figure, Figures, Heading, Highlight, Note, Section
-from analysis.report.estimates import interval, number
+from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Highlight, Note, Part, Section
+from analysis.report.estimates import interval, number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.set_figures import (
     MOST_ROWS,
@@ -25,7 +25,7 @@ from analysis.report.sections.set_figures import (
     title_of,
 )
 from analysis.report.sections.sets import Sets, Tested, groups_of, numbered, sets_of, tested, with_people
-from analysis.report.sections.stability import stability_blocks
+from analysis.report.sections.stability import stability_parts
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
@@ -81,12 +81,27 @@ def add_score(source: Source, section: Section, sets: Sets, key: str) -> dict[st
         tests = [tested(sets, source, measure) for measure in ("score", *sets.metrics)]
         data["tests"] = {title_of(sets, test.measure): test for test in tests}
         section.highlights += headlines(sets, tests[0])
+        section.answers.append((sets.score.title, tests_in_words(sets, tests)))
         section.add(*test_blocks(sets, tests, key))
     section.add(*metric_blocks(source, sets, key, data))
     if sets.kind != "none":
-        section.add(*stability_blocks(source, sets, key, data))
-    section.add(*set_tables(source, sets))
+        section.add(Fold("Planning the next study", stability_parts(source, sets, key, data)))
+    section.add(Fold("The items with their scores", set_tables(source, sets)))
     return data
+
+
+def tests_in_words(sets: Sets, tests: Sequence[Tested]) -> str:
+    """How well people's score follows the parameter, and the best automatic metric."""
+    people, *metrics = tests
+    if math.isnan(people.spearman.value):
+        return f"It cannot be tested against {sets.name}: {people.spearman.note}."
+    second = f"{SECOND[sets.kind]} {with_interval(people.second)}"
+    found = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}; {second}."
+    defined = [test for test in metrics if not math.isnan(test.spearman.value)]
+    if not defined:
+        return found
+    best = max(defined, key=lambda test: abs(test.spearman.value))
+    return f"{found} Of {counted(len(defined), 'metric')}, {best.measure} does best: ρ {with_interval(best.spearman)}."
 
 
 def summary(sets: Sets) -> str:
@@ -120,8 +135,6 @@ def headlines(sets: Sets, of_score: Tested) -> list[Highlight]:
 def test_blocks(sets: Sets, tests: list[Tested], key: str) -> list[Block]:
     """Human score (the first of the tests) and metrics against the parameter."""
     first, *others = [by_parameter(sets, test, key) for test in tests if sets.usable[test.measure].notna().any()]
-    estimates = [(f"{title_of(sets, test.measure)}: Spearman’s ρ", test.spearman) for test in tests]
-    estimates += [(f"{title_of(sets, test.measure)}: {SECOND[sets.kind]}", test.second) for test in tests]
     thresholds = [threshold_text(title_of(sets, test.measure), test.threshold) for test in tests if test.threshold]
     note = {
         "contest": "OCA is the best accuracy that a single threshold on the score can reach; chance gives half for two "
@@ -132,8 +145,26 @@ def test_blocks(sets: Sets, tests: list[Tested], key: str) -> list[Block]:
     }[sets.kind]
     shared = "Items that share a context belong together." if groups_of(sets.usable) is not None else ""
     notes = " ".join(part for part in (note, ABOUT[sets.kind], shared) if part)
-    table = estimates_table(f"Scores against {sets.name}", estimates, note=notes)
-    return [Figures([first, test_figure(sets, tests, key), *others]), table]
+    blocks: list[Block] = [Figures([first, test_figure(sets, tests, key)]), tests_table(sets, tests, notes)]
+    return blocks + ([Fold(f"Every metric by {sets.name}", [Figures(others)])] if others else [])
+
+
+def tests_table(sets: Sets, tests: Sequence[Tested], note: str) -> Table:
+    """One row per measure, as Tevet & Berant 2021 (Table 5) print them."""
+    columns = [
+        Column("Measure", "name", shows=lambda test: title_of(sets, test.measure)),
+        Column("Sets", shows=lambda test: test.spearman.n),
+        Column("Spearman’s ρ", digits=3, shows="spearman"),
+        Column(SECOND[sets.kind], digits=3, shows="second"),
+        Column("Undefined because", "how", shows=lambda test: test.spearman.note if undefined(test) else ""),
+    ]
+    if not any(undefined(test) for test in tests):
+        columns.pop()
+    return Table(f"Scores against {sets.name}", columns, tests, note)
+
+
+def undefined(test: Tested) -> bool:
+    return math.isnan(test.spearman.value)
 
 
 def test_figure(sets: Sets, tests: list[Tested], key: str) -> Figure:
@@ -165,8 +196,6 @@ def metric_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) ->
         return [*notes, none] if sets.middle is None else notes
     tests = [with_people(sets, source, metric) for metric in sets.metrics]
     data["metrics_with_human"] = {test.measure: test for test in tests}
-    estimates = [(f"{test.measure}: Spearman’s ρ", test.spearman) for test in tests]
-    estimates += [(f"{test.measure}: Pearson’s r", test.second) for test in tests]
     computed = ", ".join(metric for metric in sets.metrics if metric in METRICS)
     of_file = ", ".join(metric for metric in sets.metrics if metric not in METRICS)
     origins = [f"{computed}: computed from the texts that were judged; larger means more diverse."] if computed else []
@@ -175,12 +204,22 @@ def metric_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) ->
     return [
         Heading("Automatic metrics", " ".join(origins)),
         *notes,
-        Figures([metric_figure(sets, test, key) for test in tests]),
-        estimates_table(title, estimates, note="Intervals are about new items and new workers."),
+        people_table(title, tests),
+        Fold(f"{sets.score.title} against every metric", [Figures([metric_figure(sets, test, key) for test in tests])]),
     ]
 
 
-def set_tables(source: Source, sets: Sets) -> list[Block]:
+def people_table(title: str, tests: Sequence[Tested]) -> Table:
+    columns = [
+        Column("Metric", "name", shows="measure"),
+        Column("Items", shows=lambda test: test.spearman.n),
+        Column("Spearman’s ρ", digits=3, shows="spearman"),
+        Column("Pearson’s r", digits=3, shows="second"),
+    ]
+    return Table(title, columns, tests, "Intervals are about new items and new workers.")
+
+
+def set_tables(source: Source, sets: Sets) -> list[Part]:
     """The items with the highest and lowest scores, with their texts, and all scores."""
 
     def float_of(name: str) -> Callable[[dict[str, Any]], float]:
@@ -202,7 +241,7 @@ def set_tables(source: Source, sets: Sets) -> list[Block]:
         Column("Texts", "texts", shows=lambda scored: numbered(texts[str(scored["item"])])),
     ]
     if len(ordered) <= 2 * ENDS:
-        return [Heading("Items"), Table("All items, highest score first", with_texts, ordered)]
+        return [Table("All items, highest score first", with_texts, ordered)]
     columns += [
         Column("Score with interval", shows=lambda scored: Estimate(scored["score"], scored["low"], scored["high"])),
         *(Column(metric, digits=3, shows=float_of(metric)) for metric in sets.metrics),
@@ -212,8 +251,7 @@ def set_tables(source: Source, sets: Sets) -> list[Block]:
         f"s.d. is over workers, with n in the denominator; the interval of the mean is Student’s t over workers.{cut}"
     )
     return [
-        Heading("Items"),
         Table(f"The {ENDS} items that score highest", with_texts, ordered[:ENDS]),
         Table(f"The {ENDS} items that score lowest", with_texts, ordered[: -ENDS - 1 : -1]),
-        Table("All scores", columns, ordered[:MOST_ROWS], note, fold=True),
+        Table("All scores", columns, ordered[:MOST_ROWS], note),
     ]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.estimate import Estimate
-from analysis.report.blocks import Figure, Figures, Note, Section
+from analysis.report.blocks import Figure, Figures, Fold, Note, Section
 from analysis.report.figures import line_of
 from analysis.report.source import Source
 from analysis.report.stories import lines_of
@@ -33,8 +33,6 @@ def make_section(source: Source, *, topic: str = "turn", every: int = 2) -> Sect
         return section
     means = mean_edits(edits)
     suggesters = list(dict.fromkeys(edits["author"]))
-    if len(suggesters) <= MOST_LINES:
-        section.add(Figures([rounds_figure(source, means, suggesters, measure) for measure in EDITS]))
     section.add(means_table(edits, means, suggesters))
     section.data["means"] = [
         {"suggester": name, "round": number or "all", **measures} for (name, number), measures in means.items()
@@ -43,6 +41,9 @@ def make_section(source: Source, *, topic: str = "turn", every: int = 2) -> Sect
     section.data["differences"] = differences
     if differences:
         section.add(differences_table(differences))
+    if len(suggesters) <= MOST_LINES:
+        figures = [rounds_figure(source, means, suggesters, measure) for measure in EDITS]
+        section.add(Fold("Edits by round", [Figures(figures)]))
     return section
 
 

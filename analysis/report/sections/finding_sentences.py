@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from analysis.estimate import p_equals
+from analysis.estimate import Estimate, p_equals
 from analysis.findings import Answers, Comparison, Difference, LevelResult
 from analysis.findings.answers import natural
 from analysis.inference import ratios
@@ -94,6 +94,14 @@ def size_of(pair: Difference) -> str:
         return f"Difference {number(pair.difference.value)}"
     effect = "" if math.isnan(pair.effect.value) else f", Cohen’s d {number(pair.effect.value)}"
     return f"Difference {with_interval(pair.difference)}, p {p_equals(pair.p_corrected)} (Holm){effect}"
+
+
+def larger_first(first: str, second: str, difference: Estimate) -> tuple[str, Estimate]:
+    """“first − second” with the difference, or both the other way round so that it is positive."""
+    if not difference.value < 0:
+        return f"{first} − {second}", difference
+    turned = replace(difference, value=-difference.value, low=-difference.high, high=-difference.low)
+    return f"{second} − {first}", turned
 
 
 def mean_sentence(answers: Answers) -> str:

@@ -17,11 +17,11 @@ from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate
 from analysis.factor_checks import design_problems, unanswered
-from analysis.factors import factors_of, level_names, levels_in_order
+from analysis.factors import ARM, factors_of, level_names, levels_in_order
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes
 from analysis.findings.crossing import Crossing, cross_levels
-from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
+from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.detection import JUDGEMENT, judged
@@ -34,6 +34,8 @@ from analysis.report.tables import Column, Table, estimates_table
 MOST_FIGURES = 6
 #: Longer tables of differences are folded at first.
 MOST_ROWS = 3
+#: With more factors, their combinations are folded at first.
+MOST_CROSSED = 2
 
 
 #: Codes (N,) of answers' levels, and the levels' names.
@@ -42,13 +44,15 @@ Levels = tuple[Codes, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Criterion:
-    """The answers on a topic, the rows that they were made from, and the name that people read. ``levels``: those of
-    the answers by factor, once somebody asked."""
+    """The answers on a topic, the rows that they were made from, and the name that people read. ``elsewhere`` are
+    factors by which another section compares these answers. ``levels``: those of the answers by factor, once somebody
+    asked."""
 
     topic: str
     name: str
     rows: pd.DataFrame
     answers: Answers
+    elsewhere: frozenset[str] = frozenset()
     levels: dict[str, Levels] = field(default_factory=dict)
 
 
@@ -67,17 +71,17 @@ def make_section(source: Source) -> Section | None:
             continue
         if factor.of == "part":
             sentences += add_pairs(source, evidence, factor)
-        comparisons = compared(source, evidence, factor, criteria)
+        comparisons = compared(source, evidence, factor, [c for c in criteria if factor.name not in c.elsewhere])
         if comparisons:
             add_comparisons(source, evidence, factor, criteria, comparisons)
             compared_topics |= comparisons.keys()
             sentences += [
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
-    for first, second in combinations([factor for factor in factors if factor.of != "part"], 2):
-        add_crossings(source, evidence, first, second, criteria)
+    add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
     if not compared_topics and not sentences:
-        sentences = [(criterion.name, mean_sentence(criterion.answers)) for criterion in criteria]
+        means = [criterion for criterion in criteria if not criterion.elsewhere]
+        sentences = [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
     if not sentences:
         return None
     section.add(Sentences(sentences), *evidence.blocks)
@@ -135,7 +139,9 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
         except ValueError:
             continue  # the section on detection says why
         answers = replace(criterion.answers, values=right, bounds=(0.0, 1.0))
-        return replace(criterion, name="accuracy", answers=answers)
+        columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model", ARM}
+        elsewhere = columns.union(*(arm.factors for arm in source.description.arms))
+        return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(elsewhere))
     return criterion
 
 
@@ -182,13 +188,17 @@ def add_comparisons(
         figures.append(means_figure(source, factor, criterion.name, comparisons[criterion.name]))
         if chart := shares_figure(source, factor, criterion):
             figures.append(chart)
-    section.add(Figures(figures))
     levels = [{"criterion": topic, "level": level} for topic, of in comparisons.items() for level in of.levels]
     differences = [{"criterion": topic, "pair": pair} for topic, of in comparisons.items() for pair in of.differences]
     first = next(iter(comparisons.values()))
     notes = list(dict.fromkeys(note for of in comparisons.values() for note in of.notes))
+    several = len(comparisons) > 1
+    if not several:
+        section.add(Figures(figures))
     section.add_named(f"levels by {factor.name}", levels_table(factor, levels, notes))
     section.add_named(f"differences by {factor.name}", differences_table(factor, differences, first))
+    if several:
+        section.add(Fold(f"Figures by {factor.name}", [Figures(figures)]))
 
 
 def means_figure(source: Source, factor: Factor, topic: str, comparison: Comparison) -> Figure:
@@ -269,6 +279,24 @@ def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figur
     svg = plots.diverging(words, [(name[:24], row) for name, row in counts], [p.key for p in points], ends=ends)
     columns = [Column(factor.name, "name"), *(Column(point.text) for point in points)]
     return Figure(svg, f"{title}.", Table(title, columns, [(name, *row) for name, row in counts], "Number of answers."))
+
+
+def add_all_crossings(
+    source: Source, section: Section, factors: Sequence[Factor], criteria: Sequence[Criterion]
+) -> None:
+    """Every two factors; folded if there are more than two, because nobody reads all of their combinations."""
+    evidence = Section("", "")
+    for first, second in combinations(factors, 2):
+        # Who wrote a text is what accuracy is about.
+        crossed = [c for c in criteria if not (c.elsewhere and "source" in (first.name, second.name))]
+        add_crossings(source, evidence, first, second, crossed)
+    parts: list[Block] = list(evidence.parts)
+    if len(factors) > MOST_CROSSED:
+        parts = (
+            [Fold("Two factors at a time: all combinations, and interactions", list(evidence.parts))] if parts else []
+        )
+    section.add(*parts)
+    section.data |= evidence.data
 
 
 def add_crossings(

@@ -13,7 +13,8 @@ import pandas as pd
 
 from analysis import plots
 from analysis.agreement import fleiss_kappa, ratings_from_frame
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, p_equals
+from analysis.factors import factors_of
 from analysis.inference import Dimensions, holm
 from analysis.preference import (
     Choices,
@@ -24,12 +25,14 @@ from analysis.preference import (
     win_share,
 )
 from analysis.preference import preference as preferred
-from analysis.report.blocks import Figure, Heading, Highlight, Note, Section
-from analysis.report.estimates import attempt, interval, number
+from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Section
+from analysis.report.estimates import attempt, interval, number, with_interval
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
+from common.words import counted
 
-FIRST, SECOND = "text 1", "text 2"
+FIRST, SECOND = "first text", "second text"
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +61,12 @@ def make_section(source: Source, *, systems: Sequence[str] = (), topics: Sequenc
     """For each criterion and pair of systems: wins, ties, losses, shares, tests, majorities; agreement.
 
     ``systems``: the two columns of the items' file that name the systems of text 1 and text 2. Without names, the
-    systems are called text 1 and text 2. ``topics``: the criteria (all on a pairwise scale).
+    first text of every item is compared with the second. ``topics``: the criteria (all on a pairwise scale).
     """
     section = Section(source.key("preference"), "Preference")
     pairwise = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
     choices = {topic: oriented(source, source.ratings_on(topic), systems) for topic in topics or pairwise}
+    named = any(factor.of == "part" for factor in factors_of(source.data))  # then findings compare systems
     pairs: dict[str, list[SystemPair]] = {}
     errors: dict[str, ValueError] = {}
     for topic, rows in choices.items():
@@ -80,14 +84,23 @@ def make_section(source: Source, *, systems: Sequence[str] = (), topics: Sequenc
         if topic in errors:
             section.add(Note(f"The choices on “{topic}” cannot be counted: {errors[topic]}.", "warning"))
             continue
-        kappa = agreement(source, topic)
-        section.data[topic] = {"n": len(rows), "pairs": pairs[topic], "fleiss_kappa": kappa}
+        section.data[topic] = {"n": len(rows), "pairs": pairs[topic], "fleiss_kappa": agreement(source, topic)}
+        if same := int((rows["first"] == rows["second"]).sum()):
+            section.add(Note(f"{counted(same, 'choice')} between two texts by one system, left out."))
+        if not pairs[topic]:
+            continue
+        if pairs[topic][0].first == FIRST:
+            section.add(
+                Note("The items do not name systems, so the first text of every item is set against the second.")
+            )
+        folded = [tests_table(topic, pairs[topic]), majority_table(topic, pairs[topic])]
         section.add(
             choices_figure(source, topic, pairs[topic]),
             shares_table(topic, pairs[topic]),
-            tests_table(topic, pairs[topic], kappa),
-            majority_table(topic, pairs[topic]),
+            Fold(f"{topic}: the paper’s test, and what most choices about an item say", folded),
         )
+        if not named:
+            section.answers.append((topic, pairs_in_words(pairs[topic])))
         if len(pairs[topic]) == 1:  # with more pairs, no single one is the result
             section.highlights.append(headline(topic, pairs[topic][0]))
     if not section.blocks:
@@ -95,10 +108,27 @@ def make_section(source: Source, *, systems: Sequence[str] = (), topics: Sequenc
     return section
 
 
+def pairs_in_words(pairs: Sequence[SystemPair]) -> str:
+    """Who is preferred: the pair that the data tell apart best."""
+    defined = [pair for pair in pairs if not math.isnan(pair.p_corrected)]
+    if not defined:
+        return f"There is no test: {pairs[0].share.note or 'the choices do not vary enough'}."
+    pair = min(defined, key=lambda pair: pair.p_corrected)
+    ahead, behind, share = pair.first, pair.second, pair.share
+    if share.value < 0.5:
+        share = replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
+        ahead, behind = behind, ahead
+    verdict = "" if pair.p_corrected < SIGNIFICANT else ", so the data do not show which one people prefer"
+    start = f"{ahead} is preferred to {behind} in {with_interval(share)} of choices that are no tie"
+    more = f" {len(pairs)} pairs in all." if len(pairs) > 1 else ""
+    return f"{start}; p {p_equals(pair.p_corrected)} (Holm){verdict}.{more}"
+
+
 def compared_pairs(choices: pd.DataFrame) -> list[SystemPair]:
     """ValueError: a rating that is not a choice."""
     if choices.empty:
         return []
+    choices = choices[choices["first"] != choices["second"]]
     groups = choices.groupby(["first", "second"], sort=False)
     return [compare(str(first), str(second), rows) for (first, second), rows in groups]
 
@@ -144,11 +174,11 @@ def in_order_of_names(source: Source, ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def system_names(cells: dict[str, str], systems: Sequence[str]) -> tuple[str, str]:
-    """The two systems of an item. If both have the same name, each is followed by its place."""
+    """The two systems of an item."""
     if len(systems) != 2 or not all(cells.get(column, "").strip() for column in systems):
         return FIRST, SECOND
     first, second = (cells[column].strip() for column in systems)
-    return (first, second) if first != second else (f"{first}, {FIRST}", f"{second}, {SECOND}")
+    return first, second
 
 
 def compare(first: str, second: str, choices: pd.DataFrame) -> SystemPair:
@@ -219,7 +249,7 @@ def shares_table(topic: str, pairs: Sequence[SystemPair]) -> Table:
     return Table(f"{topic}: wins, ties, losses", columns, pairs, note)
 
 
-def tests_table(topic: str, pairs: Sequence[SystemPair], kappa: Estimate) -> Table:
+def tests_table(topic: str, pairs: Sequence[SystemPair]) -> Table:
     columns = [
         PAIR,
         Column("Share of wins, Wilson", digits=3, shows="share_wilson"),
@@ -227,11 +257,9 @@ def tests_table(topic: str, pairs: Sequence[SystemPair], kappa: Estimate) -> Tab
         Column("p, ties split", "p", shows="p_ties_split"),
         Column("Share, ties split", digits=3, shows="share_ties_split"),
     ]
-    kappa_interval = f" ({kappa.note})" if math.isnan(kappa.value) else f" {interval(kappa)}"
     note = (
         "The paper’s test: exact binomial test of wins against one half, two-sided; ties are dropped, or split evenly. "
-        "It and Wilson’s interval take all choices as independent, and are too sure if items or workers differ. "
-        f"Fleiss’ κ over items, three categories: {number(kappa.value, 3)}{kappa_interval}."
+        "It and Wilson’s interval take all choices as independent, and are too sure if items or workers differ."
     )
     return Table(f"{topic}: the paper’s test", columns, pairs, note)
 

@@ -16,7 +16,7 @@ from analysis.diversity.metrics import normal_form, set_diversity
 from analysis.estimate import Estimate
 from analysis.inference import Bounds, Dimensions, mean_estimate
 from analysis.report.blocks import Figure, Highlight, Note, Section
-from analysis.report.estimates import attempt, number
+from analysis.report.estimates import attempt, number, with_interval
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table, keyed
 from common.text_length import count_words
@@ -41,6 +41,8 @@ def make_section(source: Source, *, high: str = "high", low: str = "low") -> Sec
     if len(sets) == 2:
         apart = f"{high} − {low}"
         section.data["difference"] = estimates[apart] = difference(sets[high], sets[low])
+        found = f"Sets called {high} have a distinct-n {with_interval(estimates[apart])} larger than those called {low}"
+        section.answers.append(("distinct-n", f"{found}, by the same writers."))
         section.highlights.append(Highlight("Distinct-n apart", number(estimates[apart].value), apart))
     note = (
         "Mean over sets, with an interval about new writers: what one person writes is alike. The prompts are a fixed "

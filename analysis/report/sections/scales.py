@@ -18,7 +18,7 @@ from analysis.agreement import icc, krippendorff_alpha
 from analysis.description import Point, QuestionDescription, Scale, Score
 from analysis.estimate import Estimate
 from analysis.inference import mean_estimate
-from analysis.report.blocks import Figure, Figures, Heading, Note, Section
+from analysis.report.blocks import Figure, Figures, Note, Section
 from analysis.report.estimates import attempt, how
 from analysis.report.sections.answers import as_ratings, compares_nobody, is_about_no_item, location
 from analysis.report.source import NUMERIC, Source
@@ -177,7 +177,8 @@ def add_groups(source: Source, section: Section, frames: Frames, by: str) -> Non
         Column("Mean", shows="mean"),
         Column("How", "how", shows="mean"),
     ]
-    section.add_named(f"by_{by}", Table(f"Statements by {by}", columns, means, "Mean of the ratings in the group."))
+    table = Table(f"Statements by {by}", columns, means, "Mean of the ratings in the group.", fold=True)
+    section.add_named(f"by_{by}", table)
 
 
 def add_items(source: Source, section: Section, frames: Frames) -> None:
@@ -207,4 +208,4 @@ def add_items(source: Source, section: Section, frames: Frames) -> None:
         *(Column(topic, shows=mean_of(topic)) for topic in scores),
     ]
     cut = f"The first {MOST_ROWS} of {len(means):,}; report.json holds all." if len(means) > MOST_ROWS else ""
-    section.add(Heading("Items"), Table("Mean of each item", columns, records[:MOST_ROWS], cut, fold=len(records) > 12))
+    section.add(Table("Mean of each item", columns, records[:MOST_ROWS], cut, fold=True))

@@ -11,7 +11,7 @@ from analysis import plots
 from analysis.diversity.resampling import Bootstrap
 from analysis.diversity.stability import FEWEST, KEPT, StabilityPoint, Statistic, recommend, stability
 from analysis.estimate import Estimate
-from analysis.report.blocks import Block, Figure, Figures, Heading, Note
+from analysis.report.blocks import Figure, Figures, Note, Part
 from analysis.report.figures import line_of
 from analysis.report.sections.sets import Sets, groups_of
 from analysis.report.source import Source
@@ -29,24 +29,23 @@ DRAWS = 400
 WIDTHS = (0.4, 0.3, 0.2, 0.15, 0.1)
 
 
-def stability_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) -> list[Block]:
+def stability_parts(source: Source, sets: Sets, key: str, data: dict[str, Any]) -> list[Part]:
     """Intervals by numbers of sets and ratings, and the smallest design for a target interval."""
-    heading = Heading(
-        "Planning the next study",
+    introduction = Note(
         "What a study like this one would find with other numbers of sets and ratings: new sets and new ratings are "
         "drawn from those of this study.",
     )
     try:
         points = points_of(source, sets)
     except ValueError as error:
-        return [heading, Note(f"This cannot be computed: {error}.")]
+        return [introduction, Note(f"This cannot be computed: {error}.")]
     data["stability"] = points
     figures = [figure(points, "rho", "Spearman’s ρ", sets, key)]
     if sets.kind == "contest":
         figures.append(figure(points, "oca", "OCA", sets, key))
     designs = recommendation(source, points)
     data["recommendation"] = designs.records
-    return [heading, Figures(figures), designs]
+    return [introduction, Figures(figures), designs]
 
 
 def points_of(source: Source, sets: Sets) -> list[StabilityPoint]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
-from analysis.report.blocks import Facts, Heading, Note, Section
-from analysis.report.estimates import number
+from analysis.report.blocks import Fold, Section
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
 from common.text_length import count_words
@@ -21,12 +23,13 @@ def make_section(source: Source) -> Section | None:
         return None
     section = Section(source.key("texts"), "Texts by workers")
     rng = np.random.default_rng(source.seed)
+    counts: list[dict[str, Any]] = []
+    samples: list[Table] = []
     for topic in topics:
         rows = source.texts_on(topic)
-        section.add(Heading(topic, source.questions[topic].label))
         if rows.empty:
-            section.add(Note("Nobody has written anything yet."))
             section.data[topic] = {"n": 0}
+            counts.append({"topic": topic, "n": 0, "different": 0, "words_median": math.nan, "words_sd": math.nan})
             continue
         words = pd.Series([count_words(text) for text in rows["text"]])
         section.data[topic] = {
@@ -35,12 +38,7 @@ def make_section(source: Source) -> Section | None:
             "words_median": float(words.median()),
             "words_sd": float(words.std(ddof=1)),
         }
-        counts = section.data[topic]
-        median, spread = number(counts["words_median"], 1), number(counts["words_sd"])
-        facts = [
-            ("Texts", f"{counts['n']:,}, of which {counts['different']:,} different"),
-            ("Words", f"median {median}, s.d. {spread}"),
-        ]
+        counts.append({"topic": topic} | section.data[topic])
         drawn = np.sort(rng.choice(len(rows), min(SAMPLE, len(rows)), replace=False))
         sample = rows.iloc[drawn].to_dict("records")
         columns = [
@@ -50,5 +48,15 @@ def make_section(source: Source) -> Section | None:
         ]
         simulated = " Simulated workers choose from a short list." if rows["synthetic"].any() else ""
         note = f"{len(sample)} of {len(rows):,}, drawn with seed {source.seed}.{simulated}"
-        section.add(Facts(facts), Table(f"{topic}: a sample", columns, sample, note))
+        samples.append(Table(f"{topic}: a sample", columns, sample, note))
+    columns = [
+        Column("Question", "text", shows="topic"),
+        Column("Texts", shows="n"),
+        Column("Different", shows="different"),
+        Column("Words, median", digits=1, shows="words_median"),
+        Column("s.d.", shows="words_sd"),
+    ]
+    section.add(Table("What workers wrote", columns, counts))
+    if samples:
+        section.add(Fold("A sample of the texts", samples))
     return section

@@ -11,25 +11,29 @@ import pandas as pd
 
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, median_estimate
-from analysis.report.blocks import Facts, Highlight, Note, Section
+from analysis.report.blocks import Facts, Figure, Fold, Highlight, Note, Part, Section
 from analysis.report.estimates import attempt, number
 from analysis.report.figures import seconds_histogram
 from analysis.report.source import Source, of_people
 from analysis.report.tables import estimates_table
 from common.words import counted, money
 
+#: Pay is folded with more arms.
+MOST_FACTS = 4
+
 
 def make_section(source: Source) -> Section:
     """Seconds per rating and per submission, and the resulting pay per hour. The page draws the first question's."""
     section = Section(source.key("time"), "Time")
     medians: dict[str, Estimate] = {}
+    histograms: list[Figure] = []
     for topic in source.questions:
         timed = of_people(source.answers_to(topic).dropna(subset="seconds"))
         seconds = timed["seconds"]
         median = attempt(partial(median_estimate, seconds, source.dimensions_of(timed)), n_of="ratings")
         medians[f"One rating of “{topic}”"] = replace(median, n_of="ratings")
-        if topic in source.scored_topics and len(seconds) and not any(section.tables):
-            section.add(
+        if topic in source.scored_topics and len(seconds) and not histograms:
+            histograms.append(
                 seconds_histogram(
                     f"time-{source.scored_topics.index(topic)}",
                     f"Seconds per rating of {topic}",
@@ -41,7 +45,6 @@ def make_section(source: Source) -> Section:
                 )
             )
             section.highlights.append(Highlight("Median time", f"{number(float(seconds.median()), 1)} s", topic))
-    histograms = {table.caption: table.rows for table in section.tables}
     timed = of_people(source.data.used.dropna(subset="seconds"))
     by_worker = Dimensions.of(workers=timed["worker"])
     median = attempt(lambda: median_estimate(timed["seconds"], by_worker), n_of="submissions")
@@ -55,7 +58,8 @@ def make_section(source: Source) -> Section:
     section.data = {"median_seconds": medians}
     add_pay(source, section)
     if histograms:
-        section.data["histograms"] = histograms
+        section.add(Fold("How the times are distributed", histograms))
+        section.data["histograms"] = {figure.table.caption: figure.table.rows for figure in histograms}
     return section
 
 
@@ -97,13 +101,12 @@ def add_pay(source: Source, section: Section) -> None:
             who = f"{below:,} of {counted(len(rates), 'worker')}"
             facts.append((f"Below {money(least)} an hour", f"{who}, from all their rewards and all their time"))
     if facts:
-        section.add(
-            Facts(facts),
-            Note(
-                "Pay counts all submissions by people that no person excluded, also those that an exclusion rule "
-                "leaves out of the analysis, because they are paid like all others."
-            ),
+        note = Note(
+            "Pay counts all submissions by people that no person excluded, also those that an exclusion rule leaves "
+            "out of the analysis, because they are paid like all others."
         )
+        paid: list[Part] = [Facts(facts), note]
+        section.add(*paid if len(facts) <= MOST_FACTS else [Fold(f"Pay at the median time, {len(facts)} arms", paid)])
         section.data["usd_per_hour_at_median"] = usd_per_hour if has_arms else usd_per_hour[""]
         section.data["pay"] = pay
 

@@ -5,44 +5,56 @@ Source: Giulianelli et al. 2023, §3; the distances and fits are in `analysis.va
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from analysis import plots
 from analysis.diversity.association import Floats
-from analysis.report.blocks import Figure, Figures, Note, Section
-from analysis.report.estimates import number
+from analysis.report.blocks import Figures, Fold, Heading, Note, Part, Section
+from analysis.report.estimates import with_interval
+from analysis.report.sections.variability_tables import (
+    FAMILIES,
+    SHOWN,
+    differences_table,
+    fit_figures,
+    fits_table,
+    misfit_histograms,
+    people_histograms,
+    people_table,
+    worst_table,
+    writers_table,
+)
 from analysis.report.source import Source
-from analysis.report.tables import Column, Table, keyed
+from analysis.report.tables import keyed
 from analysis.similarity.embedding import NoEmbedder, load_embedder
 from analysis.tagging import NoTagger, load_tagger
 from analysis.variability import (
     CONTROL,
     KINDS,
+    DecoderDifference,
     Productions,
     corpus_view,
+    decoder_differences,
     embedded,
     fit_table,
     matrices,
     within_and_between,
-    worst_fit,
 )
 from analysis.variability.views import PEOPLE
+from common.words import counted
 
-MOST_WORST = 10
-BINS = 20
-#: The kind of distance in plots and in the table of the worst contexts.
-SHOWN = "lexical-1"
+#: Columns of texts by decoders begin with it.
+TEXT_OF = "text:"
+MOST_NAMED = 4
+SIGNIFICANT = 0.05
 
 
 def make_section(source: Source, *, topics: Sequence[str] = (), model: str = "model") -> Section:
     """Distances of the answers in words to each item. ``topics``: which answers (all questions with texts).
 
-    The responses of an item, if any, are taken as texts by one decoder, called ``model``. What this machine cannot
+    The responses of an item, if any, are taken as texts by one decoder, called ``model``. Columns of the items' file
+    called ``text:DECODER``, or ``text:DECODER:1`` and so on, have texts by that decoder. What this machine cannot
     measure is left out, and the section says so.
     """
     section = Section(source.key("variability"), "Variability of texts")
@@ -56,17 +68,60 @@ def make_section(source: Source, *, topics: Sequence[str] = (), model: str = "mo
     table = fit_table(distances, seed=source.seed)
     corpus = [{"decoder": decoder, "kind": kind, **means} for (decoder, kind), means in corpus_view(table).items()]
     section.data["corpus"] = corpus
-    section.add(Figures(histograms(source, table)), people_table([row for row in corpus if row["decoder"] == PEOPLE]))
+    people = [row for row in corpus if row["decoder"] == PEOPLE]
+    section.answers.append(("people’s texts", people_in_words(people)))
+    section.add(Figures(people_histograms(source, table)), people_table(people))
     if decoders := [row for row in corpus if row["decoder"] != PEOPLE]:
-        section.add(fits_table(decoders))
+        add_decoders(source, section, table, decoders)
     writers = [{"kind": kind, **means} for kind, means in within_and_between(distances).items() if means["within"].n]
     if writers:
         section.data["writers"] = keyed(writers, "kind")
         section.add(writers_table(writers))
-    if worst := worst_table(table, model):
-        section.add(worst)
+    if worst := worst_table(source, table, texts):
+        section.add(Fold("The contexts that fit worst, with their texts", worst))
     section.data["contexts"] = table
     return section
+
+
+def people_in_words(people: Sequence[dict[str, Any]]) -> str:
+    """How far two texts by people for one context differ, by the kinds of distance that stand for their family."""
+    shown = [row for row in people if row["kind"] in FAMILIES and row["mu_human"].n]
+    means = "; ".join(f"{KINDS[row['kind']].lower()}: {with_interval(row['mu_human'])}" for row in shown)
+    return f"Mean distance of two texts for one context, from 0 to 1: {means}."
+
+
+def add_decoders(source: Source, section: Section, table: pd.DataFrame, decoders: Sequence[dict[str, Any]]) -> None:
+    """How far every decoder, and the control group, is from people's variability: means, differences, distributions."""
+    names = list(dict.fromkeys(row["decoder"] for row in decoders))
+    differences = {kind: decoder_differences(table, kind) for kind in dict.fromkeys(table["kind"])}
+    section.data["differences"] = differences
+    shown = differences[SHOWN]
+    if set(names) - {CONTROL}:
+        section.answers.append(("fit of models", decoders_in_words(decoders, shown)))
+    section.add(Heading("How models’ texts fit people’s variability"), Figures(fit_figures(source, decoders)))
+    section.add(fits_table(decoders))
+    if shown:
+        section.add(differences_table(SHOWN, shown))
+    others = [differences_table(kind, pairs) for kind, pairs in differences.items() if kind != SHOWN and pairs]
+    parts: list[Part] = [Figures(misfit_histograms(source, table, names)), *others]
+    section.add(Fold("Distributions over contexts, and differences on other distances", parts))
+
+
+def decoders_in_words(decoders: Sequence[dict[str, Any]], differences: Sequence[DecoderDifference]) -> str:
+    """Which decoder fits people best, and whether people fit themselves better."""
+    fits = sorted(
+        ((row["decoder"], row["w1_cross"]) for row in decoders if row["kind"] == SHOWN and row["w1_cross"].n),
+        key=lambda fit: fit[1].value,
+    )
+    if not fits:
+        return "No context has texts by a model beside two by people."
+    values = ", ".join(f"{name} {with_interval(misfit)}" for name, misfit in fits[:MOST_NAMED])
+    of_control = [pair for pair in differences if CONTROL in (pair.first, pair.second)]
+    worse = [pair.first for pair in of_control if pair.difference.value > 0 and pair.p_corrected < SIGNIFICANT]
+    found = f"W₁ of C from H, words, the best fit first: {values}."
+    if not of_control:
+        return f"{found} There is no human control group: it needs more than five texts by people for a context."
+    return f"{found} {len(worse)} of {counted(len(of_control), 'decoder')} fit worse than people fit themselves (Holm)."
 
 
 def measured(texts: Sequence[Productions]) -> tuple[list[tuple[Productions, dict[str, Floats]]], list[str]]:
@@ -93,99 +148,19 @@ def productions(source: Source, topics: Sequence[str], model: str) -> list[Produ
     contexts = []
     for item, rows in texts.groupby("item", sort=False):
         responses = list(source.items["responses"][item])
-        models = {model: responses} if responses else {}
+        models = ({model: responses} if responses else {}) | texts_by_decoder(source.items["cells"][item])
         contexts.append(Productions(str(item), rows["text"].tolist(), rows["worker"].tolist(), models))
     position = {item: index for index, item in enumerate(source.items.index)}
     return sorted(contexts, key=lambda context: position[context.context])
 
 
-def histograms(source: Source, table: pd.DataFrame) -> list[Figure]:
-    """Over contexts: how far people's texts differ, and how badly each decoder fits."""
-    shown = table[table["kind"] == SHOWN]
-    people = shown.loc[shown["decoder"] == PEOPLE, "mu_human"].dropna()
-    figures = [histogram(source, people, "Distance between people’s texts", "Mean lexical distance, words")]
-    for decoder in dict.fromkeys(shown["decoder"]):
-        values = shown.loc[shown["decoder"] == decoder, "w1_cross"].dropna()
-        if decoder != PEOPLE and len(values):
-            figures.append(histogram(source, values, f"Misfit of {decoder}", "W₁ of C from H, words"))
-    return figures
-
-
-def histogram(source: Source, values: pd.Series, title: str, x: str) -> Figure:
-    edges = np.linspace(0, 1, BINS + 1)
-    counts = np.histogram(values, edges)[0]
-    mean = float(values.mean())
-    words = plots.Words(
-        source.key("variability-plot"), title, f"{len(values):,} contexts, mean {number(mean)}.", x, "Contexts"
-    )
-    mark = plots.Mark(mean, f"mean {number(mean)}")
-    svg = plots.histogram(words, edges.tolist(), counts.tolist(), mark=mark)
-    rows = [(low, high, int(count)) for (low, high), count in zip(pairwise(edges.tolist()), counts, strict=True)]
-    columns = [Column("From"), Column("To"), Column("Contexts")]
-    return Figure(svg, f"{title}, over contexts.", Table(title, columns, rows))
-
-
-DISTANCE = Column("Distance", "text", shows=lambda row: KINDS[row["kind"]])
-
-
-def people_table(people: list[dict[str, Any]]) -> Table:
-    columns = [
-        DISTANCE,
-        Column("Contexts", shows=lambda row: row["mu_human"].n),
-        Column("Mean", digits=3, shows="mu_human"),
-    ]
-    note = (
-        "Distance of two texts for one context, from 0 (alike) to 1. Lexical: the share of words, or of sequences of 2 "
-        "or 3 words, that only one of the two texts has. Syntactic: the same for parts of speech. Semantic: 1 − cosine "
-        "of sentence embeddings (all-MiniLM-L6-v2). Means over contexts of the mean over pairs; intervals are "
-        "about new contexts, and take the writers as they are."
-    )
-    return Table("How far people’s texts differ", columns, people, note)
-
-
-def fits_table(decoders: list[dict[str, Any]]) -> Table:
-    columns = [
-        Column("Texts by", "name", shows="decoder"),
-        DISTANCE,
-        Column("μM − μH", digits=3, shows="model_minus_human"),
-        Column("μC − μH", digits=3, shows="cross_minus_human"),
-        Column("W₁(M, H)", digits=3, shows="w1_model"),
-        Column("W₁(C, H)", digits=3, shows="w1_cross"),
-    ]
-    note = (
-        "H: distances between two texts by people, M: by the model, C: of one by each. W₁ is the Wasserstein distance "
-        f"of their distributions. Means over contexts, with intervals about new contexts. The {CONTROL} compares "
-        "one random half of people’s texts with the other half, in contexts with more than five."
-    )
-    return Table("How texts fit people’s variability", columns, decoders, note)
-
-
-def writers_table(writers: list[dict[str, Any]]) -> Table:
-    """Within and between writers, where somebody wrote twice for one context."""
-    columns = [
-        DISTANCE,
-        Column("Contexts", shows=lambda row: row["within"].n),
-        Column("Within", digits=3, shows="within"),
-        Column("Between", digits=3, shows="between"),
-        Column("Difference", digits=3, shows="difference"),
-    ]
-    note = "Pairs by one writer and by two, for the same context. The difference uses contexts that have both."
-    return Table("Within and between writers", columns, writers, note)
-
-
-def worst_table(table: pd.DataFrame, model: str) -> Table | None:
-    """The contexts in which the model, or else the control group, is furthest from people."""
-    for decoder in (model, CONTROL):
-        contexts = worst_fit(table, decoder=decoder, kind=SHOWN, most=MOST_WORST)
-        if len(contexts):
-            columns = [
-                Column("Context", "name", shows="context"),
-                Column("μH", digits=3, shows="mu_human"),
-                Column("μM", digits=3, shows="mu_model"),
-                Column("μC", digits=3, shows="mu_cross"),
-                Column("W₁(M, H)", digits=3, shows="w1_model"),
-                Column("W₁(C, H)", digits=3, shows="w1_cross"),
-            ]
-            note = "On single words, the largest W₁(C, H) first."
-            return Table(f"Contexts where {decoder} fits worst", columns, contexts.to_dict("records"), note)
-    return None
+def texts_by_decoder(cells: Mapping[str, str]) -> dict[str, list[str]]:
+    """The texts in an item's columns ``text:DECODER`` and ``text:DECODER:NUMBER``, in the order of the file."""
+    texts: dict[str, list[str]] = {}
+    for column, text in cells.items():
+        if not column.startswith(TEXT_OF) or not str(text).strip():
+            continue
+        decoder, _, number_of_text = column.removeprefix(TEXT_OF).rpartition(":")
+        name = decoder if decoder and number_of_text.isdecimal() else column.removeprefix(TEXT_OF)
+        texts.setdefault(name.strip(), []).append(str(text))
+    return texts

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from analysis import plots
-from analysis.report.blocks import Figure, Figures, Highlight, Note, Section
+from analysis.report.blocks import Figure, Figures, Fold, Highlight, Note, Section
 from analysis.report.estimates import number
 from analysis.report.figures import seconds_histogram
 from analysis.report.source import Source
@@ -42,7 +42,7 @@ def make_section(source: Source) -> Section:
             source.key("waiting-plot"), title, offers["seconds"], unit="suggestion", caption=title, beyond="above"
         ),
     ]
-    section.add(Figures(figures), waits_table(suggesters))
+    section.add(waits_table(suggesters), Fold("How waiting times are distributed", [Figures(figures)]))
     section.data["suggesters"] = keyed(suggesters, "suggester")
     p50, p95 = (f"{number(seconds, 1)} s" for seconds in (overall.waited_50, overall.waited_95))
     section.highlights.append(Highlight("Suggestion shown after", p50, f"95%: {p95}"))

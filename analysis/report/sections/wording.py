@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analysis.description import QuestionDescription, Scale
-from analysis.report.blocks import Section, Wording
+from analysis.report.blocks import Fold, Section, Wording
 from analysis.report.source import MANY_POINTS, Source
 
 
@@ -13,11 +13,11 @@ def make_section(source: Source) -> Section:
     """The texts that all workers read, then those of single arms."""
     study = source.description
     section = Section(source.key("wording"), "What workers read")
-    section.add(Wording(list(study.texts)))
+    parts = [Wording(list(study.texts))]
     for arm in study.arms:
         if arm.texts:
             texts = [(f"Arm {arm.name}: {name.replace('_', ' ')}", text) for name, text in arm.texts.items()]
-            section.add(Wording(texts))
+            parts.append(Wording(texts))
     questions = []
     for topic, question in source.questions.items():
         if topic in source.unknown:
@@ -26,10 +26,11 @@ def make_section(source: Source) -> Section:
         if question.help:
             rows.append(("Help", question.help))
         rows.append((f"Answers, {question.scale.level} scale", answers_in_words(question)))
-        section.add(Wording([(f"{topic}: {name}", text) for name, text in rows]))
+        parts.append(Wording([(f"{topic}: {name}", text) for name, text in rows]))
         questions.append(
             {"topic": topic, "label": question.label, "help": question.help, "answers": points(question.scale)}
         )
+    section.add(Fold("Consent, instructions, questions and scales, word by word", parts))
     section.data = {"texts": dict(study.texts), "questions": questions}
     return section
 

@@ -10,7 +10,7 @@ import pandas as pd
 from analysis.agreement import worker_diagnostics
 from analysis.estimate import Estimate
 from analysis.quality_control.exclusion import label_of
-from analysis.report.blocks import Facts, Heading, Note, Section
+from analysis.report.blocks import Facts, Fold, Heading, Note, Section
 from analysis.report.estimates import number
 from analysis.report.sections.matrix import add_matrix
 from analysis.report.source import NUMERIC, Source
@@ -18,8 +18,6 @@ from analysis.report.tables import Column, Table
 from common.words import counted
 
 MOST_WORKERS = 200
-#: A longer table of workers is folded at first.
-MOST_UNFOLDED = 12
 
 
 def make_section(source: Source) -> Section:
@@ -27,6 +25,7 @@ def make_section(source: Source) -> Section:
     section = Section(source.key("workers"), "Workers")
     used = source.data.used
     section.add(Facts([("Workers", used["worker"].nunique()), ("Submissions per worker", per_worker(used))]))
+    evidence = Section("", "")
     for topic in [] if source.description.own_work else source.scored_topics:
         question = source.questions.get(topic)
         frame = source.ratings_on(topic)
@@ -44,10 +43,13 @@ def make_section(source: Source) -> Section:
         workers["synthetic"] = frame.groupby("worker")["synthetic"].first()
         workers = workers.sort_values("agreement", kind="stable", na_position="last").reset_index()
         if numeric:
-            add_matrix(source, section, topic, question, frame)
-        section.add(workers_table(topic, workers, numeric=numeric, fold=len(source.scored_topics) > 1))
+            add_matrix(source, evidence, topic, question, frame)
+        evidence.add(workers_table(topic, workers, numeric=numeric))
         section.data[topic] = workers
+    section.data |= evidence.data
     add_flags(source, section)
+    if evidence.blocks:
+        section.add(Fold("Who rated what, and how far each worker agrees with the rest", list(evidence.parts)))
     return section
 
 
@@ -59,7 +61,7 @@ def per_worker(used: pd.DataFrame) -> str:
     return f"median {number(median, 0 if median.is_integer() else 1)}, from {counts.min():,} to {counts.max():,}"
 
 
-def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool, fold: bool) -> Table:
+def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool) -> Table:
     def with_limits(name: str) -> Callable[[dict[str, Any]], Estimate]:
         return lambda worker: Estimate(worker[name], worker[f"{name}_low"], worker[f"{name}_high"])
 
@@ -87,7 +89,7 @@ def workers_table(topic: str, workers: pd.DataFrame, *, numeric: bool, fold: boo
         note += f" Agreement is not defined for {undefined:,} of {counted(len(workers), 'worker')} ({why})."
     shown = workers.head(MOST_WORKERS).to_dict("records")
     caption = f"{topic}: workers, lowest agreement first"
-    return Table(caption, columns, shown, note, fold=fold or len(workers) > MOST_UNFOLDED)
+    return Table(caption, columns, shown, note)
 
 
 def add_flags(source: Source, section: Section) -> None:
