@@ -1,8 +1,8 @@
 """Means, shares and differences in many simulated studies of one design at once: what `analysis.inference` computes.
 
-`bench.uncertainty` needs a hundred thousand studies. `tests/analysis/test_uncertainty_grid.py` checks that the variances
-and degrees of freedom here are those of `LevelFigures` and `ratios` for every single study. Shapes: N answers, L levels,
-S studies with the same items and workers.
+`bench.uncertainty` needs a hundred thousand studies. `tests/analysis/test_uncertainty_grid.py` checks that variances
+and degrees of freedom are those of `LevelFigures` and `ratios` for every single study. Shapes: N answers, L levels, S
+studies with the same items and workers.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from analysis.commands.output import Outcome, options_used, print_json, without_
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.estimate import Estimate, p_value
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
@@ -25,6 +25,8 @@ from common.words import counted
 
 #: More labels than this are no categories.
 MOST_LABELS = 12
+#: What to do about levels that cannot be compared.
+FIX = "name another column, or choose rows with --where"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -67,7 +69,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if len(args.factor) > 2:
         raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
-    frame = read_rows(args)
+    if len(set(args.factor)) < len(args.factor):
+        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
+    frame, unrated = read_rows(args)
     criteria = answers_in(args, frame)
     factors = {name: level_codes(frame[name].astype(str).to_numpy()) for name in args.factor}
     comparisons: dict[str, dict[str, Comparison]] = {}
@@ -80,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
                     answers, codes, levels, reference=reference, margin=args.margin, level=args.confidence
                 )
             except ValueError as error:
-                raise InputError(args.file, f'column "{name}"', str(error)) from error
+                raise InputError(args.file, f'column "{name}"', str(error), FIX) from error
+            comparison = replace(comparison, notes=(*unrated[name], *comparison.notes))
             comparisons.setdefault(label, {})[name] = comparison
         if len(factors) == 2:
             first, second = factors.values()
@@ -99,8 +104,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def read_rows(args: argparse.Namespace) -> pd.DataFrame:
-    """The rows with an answer. InputError: an option or a cell that cannot be used."""
+def read_rows(args: argparse.Namespace) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """The rows with an answer, and by factor a note on levels without any. InputError: an option or a cell that cannot
+    be used."""
     if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
         raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
     conditions = [condition_of(text) for text in args.where]
@@ -111,10 +117,20 @@ def read_rows(args: argparse.Namespace) -> pd.DataFrame:
     answered = ~(frame[args.value].isna() | frame[args.value].isin(MISSING)).to_numpy()
     if not answered.any():
         raise InputError(args.file, f'column "{args.value}"', "all cells are empty", "name the column with the answers")
+    unrated = {name: unrated_levels(frame.loc[~answered, name], set(frame.loc[answered, name])) for name in args.factor}
     frame = frame[answered]
     for column in named:
-        refuse_empty(frame[column], args.file)
-    return frame
+        if column not in args.factor:
+            refuse_empty(frame[column], args.file)
+    for column in args.factor:
+        refuse_empty(frame[column], args.file, "give the answer a level, or choose rows with --where")
+    return frame, unrated
+
+
+def unrated_levels(cells: pd.Series, rated: set[Any]) -> list[str]:
+    """A note on the levels in ``cells``, which are without answers, that no answer has."""
+    levels = [str(level) for level in dict.fromkeys(cells) if level not in rated and not pd.isna(level) and level != ""]
+    return [f"Without answers, so not compared: {names_in_words(sorted(levels, key=natural))}."] if levels else []
 
 
 def answers_in(args: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Answers]:

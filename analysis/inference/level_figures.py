@@ -118,7 +118,8 @@ class LevelFigures(Contrasts):
         """
         sd = self.pooled_sd(first, second)
         used = self.answers_used([first, second])
-        if not sd > 0:
+        # Rounding leaves a trace of a spread that is 0.
+        if not sd > 1e-9 * float(np.abs(self.means[[first, second]]).max()):
             note = "a level has no answers" if math.isnan(sd) else "answers do not vary within levels"
             return Estimate(math.nan, n=used, n_of="answers", level=self.level, note=note)
         size = float(self.means[first] - self.means[second]) / sd

@@ -1,13 +1,13 @@
-"""How much each sum of squares counts in a variance over items and workers, so that it is right in small studies too.
+"""How much each sum of squares counts in a variance over items and workers, so that small studies are right too.
 
-The sums over items Q_I, over workers Q_W and over cells Q_C of a difference of means are quadratic in the answers. Under
-crossed random effects (items, workers, both within levels, and noise) their expectations, and the variance itself, are
-known multiples of the variances of these effects, which follow from who rated what. V = c_I Q_I + c_W Q_W + c_C Q_C with
-(1, 1, −1) is the formula of Cameron, Gelbach & Miller 2011. Centring makes it too small: by one over the number of
-raters where all rate everything. Where levels share workers but not items, what workers have in common cancels out of
-the difference, but not out of Q_C. So the multipliers c solve the equations of expectations (the method of moments of
-Henderson 1953), as near as possible to (1, 1, −1), which they approach in large studies. Two more sums, of the levels'
-mean instead of their difference, estimate what cancels out; their multipliers are near 0.
+The sums over items Q_I, over workers Q_W and over cells Q_C of a difference of means are quadratic in the answers.
+Under crossed random effects (items, workers, both within levels, and noise) their expectations, and the variance
+itself, are known multiples of the variances of these effects, which follow from who rated what. V = c_I Q_I + c_W Q_W +
+c_C Q_C with (1, 1, −1) is the formula of Cameron, Gelbach & Miller 2011. Centring makes it too small: by one over the
+number of raters where all rate everything. Where levels share workers but not items, what workers have in common
+cancels out of the difference, but not out of Q_C. So the multipliers c solve the equations of expectations (the method
+of moments of Henderson 1953), as near as possible to (1, 1, −1), which they approach in large studies. Two more sums,
+of the levels' mean instead of their difference, estimate what cancels out; their multipliers are near 0.
 
 Shapes: n answers, L levels, G clusters, F effects of one kind.
 """
