@@ -17,6 +17,7 @@ from analysis.estimate import Estimate, p_value
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.findings.crossing import Crossing, cross_levels
+from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
 from analysis.input_errors import InputError, number_in, shown
@@ -57,6 +58,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
     meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
     parser.add_argument("--mixed", action="store_true", help=meaning)
+    meaning = "also the ranking and clusters as the Conference on Machine Translation computes them"
+    parser.add_argument("--wmt", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
     meaning = "only the rows with this value, such as criterion=quality; can be repeated"
@@ -99,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
             print_comparison(f"{label} by {name}", name, comparison)
             if args.mixed:
                 print_mixed(mixed_differences(criteria[label], factors[name], comparison))
+            if args.wmt:
+                print_wmt(wmt_systems(criteria[label], factors[name]))
         if label in crossings:
             print_crossing(" and ".join(args.factor), crossings[label])
     return 0
@@ -183,6 +188,9 @@ def outcome_of(
                     if isinstance(by_model, str)
                     else {pair: difference.to_dict() | {"p_corrected": p} for pair, (difference, p) in by_model.items()}
                 )
+            if args.wmt:
+                systems = wmt_systems(criteria[label], factors[name])
+                figures[f"{start}.wmt"] = systems if isinstance(systems, str) else [asdict(of) for of in systems]
             figures[start] = {
                 "levels": [
                     {key: value for key, value in asdict(level).items() if key not in ("mean", "standardised")}
@@ -264,6 +272,27 @@ def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
         return
     for name, (difference, p) in differences.items():
         print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
+
+
+def wmt_systems(answers: Answers, factor: tuple[Codes, tuple[str, ...]]) -> list[WmtSystem] | str:
+    """The ranking of WMT, or why there is none."""
+    if answers.own:
+        return "answers about no item have no scores of items"
+    try:
+        return wmt_ranking(answers, *factor)
+    except ValueError as error:
+        return str(error)
+
+
+def print_wmt(systems: list[WmtSystem] | str) -> None:
+    if isinstance(systems, str):
+        print(f"  No ranking as WMT computes it: {systems}.")
+        return
+    print("\n  As WMT computes it: rank-sum tests of items’ standardised scores, without correction; see the docs")
+    width = max(len(system.name) for system in systems)
+    print(f"  cluster  {'':{width}}  {'z':>7}  {'raw':>8}  items")
+    for system in systems:
+        print(f"  {system.cluster:>7}  {system.name:{width}}  {system.z:>7.3f}  {system.raw:>8.3f}  {system.items:>5,}")
 
 
 def print_crossing(title: str, crossing: Crossing) -> None:
