@@ -119,7 +119,18 @@ class RatingSerializer(ModelSerializer[Rating]):
         model = Rating
         fields = (
             *("submission", "item", "role", "question", "target", "scale", "scale_level", "scale_low", "scale_high"),
-            *("value", "label", "text", "seconds", "worker", "synthetic", "included", "confirmation", "arm", "submitted_at"),
+            *(
+                "value",
+                "label",
+                "text",
+                "seconds",
+                "worker",
+                "synthetic",
+                "included",
+                "confirmation",
+                "arm",
+                "submitted_at",
+            ),
         )
 
     def get_label(self, rating: Any) -> str:

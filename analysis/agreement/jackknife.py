@@ -75,6 +75,28 @@ class Coefficient(Protocol):
         """The coefficient of D sums (D × k) and margins: (D,), NaN where it is undefined."""
 
 
+@dataclass(frozen=True)
+class BothOrders:
+    """A coefficient of units that count in both orders of their values: the first value is also the last, and so on.
+
+    For comparisons of two things of which one is arbitrarily the first: turning a unit around changes nothing.
+    """
+
+    coefficient: Coefficient
+
+    @property
+    def least(self) -> float:
+        return self.coefficient.least
+
+    def parts(self, table: sparse.csr_array) -> tuple[FloatArray, sparse.csr_array]:
+        sums, margins = self.coefficient.parts(table)
+        turned_sums, turned_margins = self.coefficient.parts(sparse.csr_array(table[:, ::-1]))
+        return sums + turned_sums, sparse.csr_array(margins + turned_margins)
+
+    def figure(self, sums: FloatArray, margins: Margins) -> FloatArray:
+        return self.coefficient.figure(sums, margins)
+
+
 def estimate_of(
     coefficient: Coefficient,
     counts: Counts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from analysis.answer_files.opening import READABLE, open_answers
@@ -15,10 +15,14 @@ from analysis.commands.output import Outcome, options_used, print_json, without_
 from analysis.estimate import Estimate, p_value
 from analysis.findings import Answers, Comparison, compare_levels
 from analysis.findings.crossing import Crossing, cross_levels
+from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
-from analysis.input_errors import InputError
+from analysis.input_errors import InputError, shown
 from common.words import counted
+
+#: What to do about levels that cannot be compared.
+FIX = "name another column, or choose rows with --where"
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -57,6 +61,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
     meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
     parser.add_argument("--mixed", action="store_true", help=meaning)
+    meaning = "also the ranking and clusters as the Conference on Machine Translation computes them"
+    parser.add_argument("--wmt", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
     meaning = "only the rows with this value, such as criterion=quality; can be repeated"
@@ -69,6 +75,8 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(args: argparse.Namespace) -> int:
     if len(args.factor) > 2:
         raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
+    if len(set(args.factor)) < len(args.factor):
+        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
     whole = read_input(args, open_answers(args.file, accept_edited=args.accept_edited))
     comparisons: dict[str, dict[str, Comparison]] = {}
     crossings: dict[str, Crossing] = {}
@@ -78,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
                 comparison = compare_factor(args, of_criterion.answers, factor)
             except ValueError as error:
                 if len(whole.compared) == 1 == len(of_criterion.factors):
-                    raise InputError(args.file, f'column "{factor.name}"', str(error)) from error
+                    raise InputError(args.file, f'column "{factor.name}"', str(error), FIX) from error
                 whole.notes.append(f"“{of_criterion.label}” by {factor.name}: {error}")
                 continue
             comparisons.setdefault(of_criterion.label, {})[factor.name] = comparison
@@ -89,22 +97,34 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(args.file, "", f"nothing can be compared: {'; '.join(whole.notes)}")
     if args.json:
         print_json(outcome_of(args, whole, comparisons, crossings))
-        return 0
+    else:
+        print_tables(args, whole, comparisons, crossings)
+    return 0
+
+
+def print_tables(
+    args: argparse.Namespace,
+    whole: Input,
+    comparisons: dict[str, dict[str, Comparison]],
+    crossings: dict[str, Crossing],
+) -> None:
     print(f"{args.file}: {counted(whole.counts['answers'], 'answer')}")
     for of_criterion in whole.compared:
+        by_factor = comparisons.get(of_criterion.label, {})
         for factor in of_criterion.factors:
-            comparison = comparisons.get(of_criterion.label, {}).get(factor.name)
-            if comparison is not None:
-                print_comparison(f"{of_criterion.label} by {factor.name}", factor.name, comparison)
-                if args.mixed:
-                    print_mixed(mixed_differences(of_criterion.answers, factor, comparison))
+            if factor.name not in by_factor:
+                continue
+            print_comparison(f"{of_criterion.label} by {factor.name}", factor.name, by_factor[factor.name])
+            if args.mixed:
+                print_mixed(mixed_differences(of_criterion.answers, factor, by_factor[factor.name]))
+            if args.wmt:
+                print_wmt(wmt_systems(of_criterion.answers, factor))
         if of_criterion.label in crossings:
             print_crossing(" and ".join(args.factor), crossings[of_criterion.label])
     if whole.notes:
         print("\nNot compared")
     for note in dict.fromkeys(whole.notes):
         print(f"  {note}")
-    return 0
 
 
 def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -> Comparison:
@@ -112,9 +132,10 @@ def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -
     reference = factor.reference
     if reference not in factor.levels and not args.reference:
         reference = ""
-    return compare_levels(
+    comparison = compare_levels(
         answers, factor.codes, factor.levels, reference=reference, margin=args.margin, level=args.confidence
     )
+    return replace(comparison, notes=(*factor.notes, *comparison.notes))
 
 
 def outcome_of(
@@ -143,6 +164,9 @@ def outcome_of(
                     if isinstance(by_model, str)
                     else {pair: difference.to_dict() | {"p_corrected": p} for pair, (difference, p) in by_model.items()}
                 )
+            if args.wmt:
+                systems = wmt_systems(of_criterion.answers, factor)
+                figures[f"{start}.wmt"] = systems if isinstance(systems, str) else [asdict(of) for of in systems]
             figures[start] = {
                 "levels": [
                     {key: value for key, value in asdict(level).items() if key not in ("mean", "standardised")}
@@ -223,6 +247,27 @@ def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
         return
     for name, (difference, p) in differences.items():
         print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
+
+
+def wmt_systems(answers: Answers, factor: Factor) -> list[WmtSystem] | str:
+    """The ranking of WMT, or why there is none."""
+    if answers.own:
+        return "answers about no item have no scores of items"
+    try:
+        return wmt_ranking(answers, factor.codes, factor.levels)
+    except ValueError as error:
+        return str(error)
+
+
+def print_wmt(systems: list[WmtSystem] | str) -> None:
+    if isinstance(systems, str):
+        print(f"  No ranking as WMT computes it: {systems}.")
+        return
+    print("\n  As WMT computes it: rank-sum tests of items’ standardised scores, without correction; see the docs")
+    width = max(len(system.name) for system in systems)
+    print(f"  cluster  {'':{width}}  {'z':>7}  {'raw':>8}  items")
+    for system in systems:
+        print(f"  {system.cluster:>7}  {system.name:{width}}  {system.z:>7.3f}  {system.raw:>8.3f}  {system.items:>5,}")
 
 
 def print_crossing(title: str, crossing: Crossing) -> None:

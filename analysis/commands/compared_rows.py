@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from analysis.commands.criteria import chosen_criteria, rows_about
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.detection import judgements_from_arrays
 from analysis.findings import Answers, level_codes
-from analysis.findings.answers import Codes
+from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.input_errors import InputError, number_in, shown
 
 #: More labels than this are no categories.
@@ -24,12 +24,14 @@ MOST_LABELS = 12
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of some answers: codes (N,) of its levels, the levels, and the one to compare with (empty: all)."""
+    """A factor of some answers: codes (N,) of its levels, the levels, the one to compare with (empty: all), and notes
+    on levels without answers."""
 
     name: str
     codes: Codes
     levels: tuple[str, ...]
     reference: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,13 @@ def of_table(args: argparse.Namespace, source: AnswerFile) -> Input:
     named = [args.worker, *([] if args.no_item else [args.item]), *args.factor]
     optional = [column for column in (args.part, args.context) if column]
     columns = dict.fromkeys([args.value, *named, *optional, *(column for column, _ in conditions)])
-    frame = answered(chosen_rows(source.read(list(columns)), args.file, conditions), args)
+    rows = chosen_rows(source.read(list(columns)), args.file, conditions)
+    frame = answered(rows, args)
     for column in named:
-        refuse_empty(frame[column], args.file)
+        if column in args.factor:
+            refuse_empty(frame[column], args.file, "give the answer a level, or choose rows with --where")
+        else:
+            refuse_empty(frame[column], args.file)
     factors = [LevelColumn(name, name, args.reference if not number else "") for number, name in enumerate(args.factor)]
     values = values_in(args, frame, args.value, None)
     answers = answers_of(
@@ -84,7 +90,17 @@ def of_table(args: argparse.Namespace, source: AnswerFile) -> Input:
         part=args.part or "",
         context=args.context or "",
     )
-    return Input(with_factors(frame, answers, factors), counts_of(args, frame, item="" if args.no_item else args.item))
+    compared = with_factors(
+        frame, answers, factors, {name: unanswered_levels(rows, frame, name) for name in args.factor}
+    )
+    return Input(compared, counts_of(args, frame, item="" if args.no_item else args.item))
+
+
+def unanswered_levels(rows: pd.DataFrame, with_answer: pd.DataFrame, factor: str) -> tuple[str, ...]:
+    """A note on the levels of the factor that only rows without an answer have."""
+    levels = set(rows[factor].dropna().unique()) - set(with_answer[factor].unique()) - {""}
+    names = sorted(map(str, levels), key=natural)
+    return (f"Without answers, so not compared: {names_in_words(names)}.",) if names else ()
 
 
 def answered(frame: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
@@ -138,11 +154,16 @@ def answers_of(
     return {label: Answers.of(numbers_, bounds=bounds, **columns) for label, (numbers_, bounds) in values.items()}
 
 
-def with_factors(frame: pd.DataFrame, answers: dict[str, Answers], factors: Sequence[LevelColumn]) -> list[Compared]:
+def with_factors(
+    frame: pd.DataFrame,
+    answers: dict[str, Answers],
+    factors: Sequence[LevelColumn],
+    notes: Mapping[str, tuple[str, ...]] | None = None,
+) -> list[Compared]:
     coded = []
     for factor in factors:
         codes, levels = level_codes(frame[factor.column].astype(object).fillna("").to_numpy(), factor.order)
-        coded.append(Factor(factor.name, codes, levels, factor.reference))
+        coded.append(Factor(factor.name, codes, levels, factor.reference, (notes or {}).get(factor.name, ())))
     return [Compared(label, of_criterion, coded) for label, of_criterion in answers.items()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from scipy import stats
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import ClusterSums, Floats
 from analysis.inference.dimensions import Term
+from analysis.inference.small_samples import degrees_of_freedom
 
 Bounds = tuple[float, float]
 
@@ -151,38 +152,85 @@ class Contrasts(ABC):
 
     def spread(self, weights: Floats, cautious: bool = False) -> Spread:
         """Variance, degrees of freedom and the numbers of clusters of a linear combination of figures."""
-        chosen = np.nonzero(weights)[0].tolist()
+        squares = self._squares(weights)
+        one_way = squares.one_way
+        smallest, largest = min(one_way.values()), max(one_way.values())
+        if not squares.crossed:
+            variance, degrees = squares.published, min(squares.freedom.values())
+        else:
+            counts = self.multipliers(weights)
+            if counts is None:
+                cancels = len(set(squares.separate.values())) == 2  # shared clusters have no part in the difference
+                variance = max(squares.published, largest if cancels else smallest)
+            else:
+                of_means = [
+                    sums.squares_sum(np.abs(weights)) if count else 0.0
+                    for (_, sums), count in zip(self.sums, counts[3:].tolist(), strict=False)
+                ]
+                variance = max(float(counts @ [*squares.by_term, *of_means]), smallest)
+            # Where every cluster is one cell, the two sums are the same and cancel out.
+            parts = {
+                dimension: 0.0 if squares.cells == squares.clusters[dimension] else square
+                for dimension, square in one_way.items()
+            }
+            degrees = degrees_of_freedom(variance, parts, squares.freedom)
+        # Rounding leaves a trace of a variance that is 0.
+        variance = max(variance, largest) if cautious or variance <= 1e-12 * largest else variance
+        return Spread(variance, degrees, squares.clusters, squares.fewest)
+
+    def _squares(self, weights: Floats) -> _Squares:
         by_level: dict[int, list[int]] = {}
-        for figure in chosen:
+        for figure in np.nonzero(weights)[0].tolist():
             by_level.setdefault(self.level_of(figure), []).append(figure)
         one_of_each = [figures[0] for figures in by_level.values()]
-        total, freedom = 0.0, math.inf
-        one_way: dict[str, float] = {}
-        clusters: dict[str, int] = {}
-        fewest: dict[str, int] = {}
-        any_separate, any_shared = False, False
+        squares = _Squares()
         for term, sums in self.sums:
-            square = term.sign * sums.squares_sum(weights)
-            total += square
-            if term.dimension:
-                one_way[term.dimension] = one_way.get(term.dimension, 0.0) + square
+            square, dimension = sums.squares_sum(weights), term.dimension
+            squares.by_term.append(square)
+            squares.published += term.sign * square
+            if dimension:
+                squares.one_way[dimension] = squares.one_way.get(dimension, 0.0) + term.sign * square
             if term.counts:
-                counts = sums.counts(one_of_each)
-                clusters[term.dimension] = sums.count_of_any(one_of_each)
-                fewest[term.dimension] = int(counts.min(initial=clusters[term.dimension]))
-                separate = len(by_level) > 1 and counts.sum() == clusters[term.dimension]
-                degrees = float(clusters[term.dimension] - 1)
-                if separate:  # no cluster is in two of the levels: Welch's degrees of freedom
+                counts, cluster_count = sums.counts(one_of_each), sums.count_of_any(one_of_each)
+                squares.clusters[dimension] = cluster_count
+                squares.fewest[dimension] = int(counts.min(initial=cluster_count))
+                squares.freedom[dimension] = max(float(cluster_count - 1), 1.0)
+                squares.separate[dimension] = len(by_level) > 1 and counts.sum() == cluster_count
+                if squares.separate[dimension]:  # no cluster is in two of the levels: Welch's degrees of freedom
                     parts = np.array([sums.squares_sum(_only(weights, figures)) for figures in by_level.values()])
                     if parts.sum() > 0:
-                        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(counts - 1, 1)).sum())
-                freedom = min(freedom, degrees)
-                any_separate, any_shared = any_separate or separate, any_shared or not separate
-        largest = max(one_way.values())
-        cancels = len(by_level) > 1 and any_separate and any_shared
-        # Rounding leaves a trace of a variance that is 0.
-        variance = max(total, largest) if cautious or cancels or total <= 1e-12 * largest else total
-        return Spread(variance, freedom, clusters, fewest)
+                        welch = parts.sum() ** 2 / (parts**2 / np.maximum(counts - 1, 1)).sum()
+                        squares.freedom[dimension] = float(welch)
+            else:
+                squares.cells = sums.count_of_any(one_of_each)
+        squares.crossed = len(self.sums) == 3 and len(squares.one_way) == 2
+        return squares
+
+    def multipliers(self, weights: Floats) -> Floats | None:
+        """How much the sums over items, workers and cells count (see `small_samples`); None: as published.
+
+        Only for figures that are means, of which each answer belongs to one level at most.
+        """
+        return None
+
+
+@dataclass(slots=True)
+class _Squares:
+    """The sums of squares of a combination of figures, by term and by dimension, with their numbers of clusters.
+
+    ``published``: their sum with signs, the multiway variance. ``separate``: no cluster of the dimension is in two
+    levels. ``crossed``: there are two dimensions, and every answer has one cluster of each.
+    """
+
+    by_term: list[float] = field(default_factory=list)
+    one_way: dict[str, float] = field(default_factory=dict)
+    clusters: dict[str, int] = field(default_factory=dict)
+    fewest: dict[str, int] = field(default_factory=dict)
+    freedom: dict[str, float] = field(default_factory=dict)
+    separate: dict[str, bool] = field(default_factory=dict)
+    cells: int = 0
+    published: float = 0.0
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike
 from analysis.inference.cluster_sums import DenseSums, Flags, Floats, Ints
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
+from analysis.inference.small_samples import Design, multipliers
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ class Figures(Contrasts):
     ``values`` (K,); ``influence`` (N, K), how much each answer moves each figure, summing to about 0; ``used`` (N, K),
     whether a figure rests on an answer at all. ``level`` is that of the intervals. ``own_side`` (N, K): where a
     dimension has two clusters for each answer, which of them (0 or 1) is the figure's own, such as a system's text in
-    a comparison; only own clusters are counted. None: both are.
+    a comparison; only own clusters are counted. None: both are. ``shares`` (N, K): of means, how much of each figure
+    is each answer's. ``source``: the figures that these are functions of, with the gradient.
     """
 
     values: Floats
@@ -56,13 +58,37 @@ class Figures(Contrasts):
     dimensions: Dimensions
     level: float = 0.95
     own_side: Ints | None = None
+    shares: Floats | None = None
+    source: tuple[Figures, Floats] | None = None
+
+    def multipliers(self, weights: Floats) -> Floats | None:
+        if self.source is not None:
+            figures, slopes = self.source
+            return figures.multipliers(weights @ slopes)
+        chosen = np.nonzero(weights)[0]
+        if self.shares is None or not len(chosen):
+            return None
+        shares = self.shares[:, chosen]
+        in_figures = (shares != 0).sum(axis=1)
+        if in_figures.max(initial=0) != 1:
+            return None  # an answer that two figures rest on has no level of its own
+        rows = np.nonzero(in_figures)[0]
+        levels = (shares[rows] != 0).argmax(axis=1)
+        of_level = shares[rows, levels]
+        design = Design(rows, levels, of_level, of_level * weights[chosen][levels])
+        return multipliers(design, *self.dimensions.codes.values())
 
     def combined(self, values: ArrayLike, gradient: ArrayLike) -> Figures:
         """Functions of these figures, by their ``values`` (J,) and ``gradient`` (J, K): the delta method."""
         slopes = np.atleast_2d(np.asarray(gradient, dtype=float))
         used = (self.used.astype(np.int64) @ (slopes != 0).T.astype(np.int64)) > 0
         return Figures(
-            np.atleast_1d(np.asarray(values, dtype=float)), self.influence @ slopes.T, used, self.dimensions, self.level
+            np.atleast_1d(np.asarray(values, dtype=float)),
+            self.influence @ slopes.T,
+            used,
+            self.dimensions,
+            self.level,
+            source=(self, slopes),
         )
 
     def covariance(self) -> Floats:
@@ -124,4 +150,5 @@ def ratios(above: ArrayLike, below: ArrayLike, dimensions: Dimensions, *, level:
     total = bottom.sum(axis=0)
     values = np.divide(top.sum(axis=0), total, out=np.full(len(total), math.nan), where=total != 0)
     influence = np.divide(top - bottom * values, total, out=np.zeros(top.shape), where=total != 0)
-    return Figures(values, influence, bottom != 0, dimensions, level)
+    shares = np.divide(bottom, total, out=np.zeros(top.shape), where=total != 0)
+    return Figures(values, influence, bottom != 0, dimensions, level, shares=shares)

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis.inference import Dimensions
 from analysis.preference import Choices, binomial_test, count_choices, majorities, preference, win_share
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, Values, a_set, study_data
+from tests.analysis.support.two_way import reference_spread
 
 
 @pytest.mark.parametrize(("wins", "losses", "p"), [(76, 122, 0.0013), (108, 160, 0.0018)])
@@ -72,21 +71,20 @@ def crossed_choices(
     return np.where(latent > 0, 1.0, -1.0), Dimensions.of(items=item, workers=worker)
 
 
-def test_the_share_has_the_interval_of_statsmodels_two_way_clusters() -> None:
+def test_the_share_has_the_two_way_interval_by_moments() -> None:
     choices, dimensions = crossed_choices(np.random.default_rng(4))
     choices[::10] = 0  # ties are left out
     found = preference(choices, dimensions)
     kept = choices != 0
     won = (choices[kept] == 1).astype(float)
-    fit = OLS(won, np.ones(len(won))).fit()
-    both = cov_cluster_2groups(fit, dimensions.codes["items"][kept], dimensions.codes["workers"][kept])[0][0, 0]
+    reference = reference_spread(won, dimensions.codes["items"][kept], dimensions.codes["workers"][kept])
     share = won.mean()
-    half = stats.t.ppf(0.975, 11) * math.sqrt(both) / (share * (1 - share))
+    half = stats.t.ppf(0.975, reference.freedom) * math.sqrt(reference.variance) / (share * (1 - share))
     bounds = [1 / (1 + math.exp(-(math.log(share / (1 - share)) + sign * half))) for sign in (-1, 1)]
     assert (found.share.low, found.share.high) == pytest.approx(bounds)
     assert (found.share.n, found.share.n_of) == (len(won), "answers")
-    t = math.log(share / (1 - share)) * share * (1 - share) / math.sqrt(both)
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), 11))
+    t = math.log(share / (1 - share)) * share * (1 - share) / math.sqrt(reference.variance)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), reference.freedom))
 
 
 def test_no_preference_is_found_in_about_one_study_of_twenty() -> None:

@@ -25,7 +25,7 @@ from analysis.estimate import Estimate
 from analysis.inference import mean_estimate, sd_estimate
 from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Part, Section
 from analysis.report.estimates import attempt, number, with_interval
-from analysis.report.sections.preference import in_order_of_names
+from analysis.report.sections.preference import for_agreement
 from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
@@ -256,13 +256,18 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
     if compares_nobody(source, frame):
         return {}
     level, draws, seed = question.scale.level, source.draws, source.seed
-    ratings = as_ratings(question, in_order_of_names(source, frame) if level == "pairwise" else frame)
+    both_orders = False
+    if level == "pairwise":
+        frame, both_orders = for_agreement(source, frame)
+    elif any(score.topic == question.topic and score.middle is not None for score in source.scores):
+        both_orders = bool(question.scale.points)  # how much better one of two things is, of which either may be first
+    ratings = as_ratings(question, frame)
     alpha = ALPHA_LEVEL[level]
     coefficients: dict[str, Callable[[], Estimate]] = {
-        f"Krippendorff’s α, {alpha}": lambda: krippendorff_alpha(ratings, alpha)
+        f"Krippendorff’s α, {alpha}": lambda: krippendorff_alpha(ratings, alpha, both_orders=both_orders)
     }
     if level != "interval":
-        coefficients["Fleiss’ κ"] = lambda: fleiss_kappa(ratings)
+        coefficients["Fleiss’ κ"] = lambda: fleiss_kappa(ratings, both_orders=both_orders)
         coefficients["Percent agreement"] = lambda: percent_agreement(ratings)
     if level in NUMERIC:
         coefficients["ICC(1,1)"] = lambda: icc(ratings, "1,1")
