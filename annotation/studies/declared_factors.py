@@ -89,10 +89,8 @@ def check_settings_of(name: str, settings: Mapping[str, Any], where: str) -> tup
     problems = [unknown(f"{where}.{key[:60]}", key, KEYS) for key in settings if key not in KEYS]
     form = FactorForm({key: settings.get(key) or "" for key in FactorForm.base_fields})
     for key, errors in form.errors.items():
-        fix = f"Write one of {', '.join(OF)}." if key == "of" else ""
-        problems.append(
-            Problem(f"{where}.{key}", f"“{str(settings.get(key))[:60]}”: {' '.join(map(str, errors))}", fix)
-        )
+        what = f"“{str(settings.get(key))[:60]}”: {' '.join(map(str, errors))}"
+        problems.append(Problem(f"{where}.{key}", what, f"Write one of {', '.join(OF)}." if key == "of" else ""))
     clean: Json = {key: value for key, value in form.cleaned_data.items() if value}
     columns = sorted((settings.get("parts") or {}).items())
     parts = {target.strip(): column.strip() for target, column in columns if column.strip()}

@@ -196,8 +196,10 @@ def test_levels_of_arms_change_after_the_launch(ada: User, client: Client) -> No
     html = page_of(client, study, "console_arms")
     assert 'id="id_arms-1-levels" name="arms-1-levels" value="training: pairs"' in html
     rows = {
-        **{"arms-0-name": "none", "arms-0-levels": "training: no"},
-        **{"arms-1-name": "pairs", "arms-1-levels": "training: yes"},
+        "arms-0-name": "none",
+        "arms-0-levels": "training: no",
+        "arms-1-name": "pairs",
+        "arms-1-levels": "training: yes",
     }
     assert send(client, study, "console_arms", **rows).status_code == 302
     assert [arm.factors for arm in spec_of(study).arms] == [{"training": "no"}, {"training": "yes"}]
