@@ -20,7 +20,7 @@ from analysis.input_errors import InputError
 
 #: The fields of a rating that figures need. Whatever else the API sends is read if it is there.
 NEEDED = (
-    *("submission", "item", "role", "question", "target", "scale_level", "scale_low", "scale_high"),
+    *("submission", "item", "role", "question", "target", "scale_level", "scale_low", "scale_high", "about"),
     *("value", "label", "text", "worker", "arm", "included"),
 )
 SHAPE = 'save {"ratings": […], "items": […]} with the results of studies/NAME/ratings/ and studies/NAME/items/'
@@ -56,7 +56,7 @@ def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:
         content = content["results"]
     if not isinstance(content, list) or not all(isinstance(record, dict) for record in content):
         raise InputError(path, name, "this is neither a page of the API nor a list of records", SHAPE)
-    return [record for page in content for record in (page["results"] if "results" in page else [page])]
+    return [record for page in content for record in page.get("results", [page])]
 
 
 def columns_of(frame: pd.DataFrame, items: list[dict[str, Any]]) -> dict[str, Column]:

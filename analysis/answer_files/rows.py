@@ -51,7 +51,7 @@ def as_texts(values: Any) -> pd.Categorical:
     """The values as texts, each different value once; missing ones are empty."""
     if isinstance(values, pd.Categorical):
         return values
-    codes, distinct = pd.factorize(np.asarray(values, dtype=object) if isinstance(values, list) else values)
+    codes, distinct = pd.factorize(np.array(values, dtype=object) if isinstance(values, list) else values)
     texts = [as_text(value) for value in distinct]
     codes = np.where(codes < 0, len(texts), codes)
     if "" not in texts:
@@ -86,7 +86,6 @@ class BundleFile(RowsFile):
         main = set(items.index[items["role"] == "main"])
         self.ratings = ratings[(ratings["item"] == "") | ratings["item"].isin(main)].reset_index(drop=True)
         super().__init__(path, self._column_makers(items))
-        self.own_work = data.description.own_work
         if self.ratings.empty:
             raise InputError(path, "", "no submission is in the figures", "export a study with included submissions")
 
@@ -109,6 +108,8 @@ class BundleFile(RowsFile):
             makers[own_name] = lambda name=name: taken(
                 {item: cells.get(name, "") for item, cells in items["cells"].items()}, ratings["item"]
             )
+        about = {"": "", **dict.fromkeys(items.index, "own" if description.own_work else "item")}
+        makers["about"] = lambda: taken(about, ratings["item"])
         makers[CONTEXT] = lambda: taken(items["context"].to_dict(), ratings["item"])
         for name, field in OF_RATINGS.items():
             makers[name] = lambda field=field: ratings[field]

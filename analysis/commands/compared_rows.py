@@ -18,6 +18,7 @@ from analysis.findings import Answers, level_codes
 from analysis.findings.answers import Codes
 from analysis.input_errors import InputError, number_in, shown
 
+PREFERENCE = "use python -m analysis preference"
 #: More labels than this are no categories.
 MOST_LABELS = 12
 
@@ -161,10 +162,12 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
     conditions = [condition_of(text) for text in args.where]
     factors = factors_named(args, source)
     if not factors:
-        fix = "name a column with --factor"
-        raise InputError(args.file, "", "nothing in this study can be compared: no column and no arms", fix)
+        what = "there is nothing to compare: no column such as system with two levels or more, and no arms"
+        raise InputError(args.file, "", what, "name a column of levels with --factor")
     whole = Input()
     frames = []
+    if all(criterion.level in ("pairwise", "text") for criterion in source.criteria):
+        raise InputError(args.file, "", "every question compares two texts, or asks for words", PREFERENCE)
     for criterion in chosen_criteria(args, source, ("", "ordinal", "interval", "nominal"), conditions):
         frame = rows_about(source, criterion, columns_of(args, source, factors, conditions), conditions)
         frame = frame[(frame[args.value or "value"] != "").to_numpy()]
@@ -172,7 +175,7 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
             frames.append(frame)
             whole.compared += of_criterion(args, source, criterion, frame, factors, whole.notes)
     whole.notes += [
-        f"“{criterion.name}” compares two texts: see python -m analysis preference"
+        f"“{criterion.name}” compares two texts: {PREFERENCE}"
         for criterion in source.criteria
         if criterion.level == "pairwise" and not args.criterion
     ]

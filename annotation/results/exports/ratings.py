@@ -80,6 +80,7 @@ def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iter
                     *work.who,
                     *(columns.no_item if in_hit is None else in_hit.cells),
                     *_part_cells(placement, target, criterion.options.get(target, ""), columns.task.part_texts),
+                    "" if in_hit is None else columns.about,
                     *(topic, scale, criterion.level, criterion.low, criterion.high),
                     *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
                     *(request.yes_no[not why_not], why_not, str(marks.confirmation(submission)), work.flags),
