@@ -106,7 +106,7 @@ class RatingSerializer(ModelSerializer[Rating]):
     item = CharField(source="item.external_id", default="")
     role = CharField(source="item.role", default="")
     about = SerializerMethodField()
-    label = SerializerMethodField()
+    label = SerializerMethodField()  # type: ignore[assignment]  # the metaclass takes it off the class
     scale_level = SerializerMethodField()
     scale_low = SerializerMethodField()
     scale_high = SerializerMethodField()

@@ -226,23 +226,21 @@ class LongFile(AnswerFile):
         if not used.any():
             raise InputError(self.path, "", "no answer is in the figures", "see the columns included, why_not and role")
         frame = frame.loc[used, list(dict.fromkeys(columns))]
-        if not self._guarded:
-            return frame
-        return pd.DataFrame({name: restored(frame[name]) for name in frame.columns}, frame.index)
+        return pd.DataFrame({name: self._texts(frame[name]) for name in frame.columns}, frame.index)
+
+    def _texts(self, column: pd.Series) -> pd.Series:
+        """The cells without the apostrophes that guard a CSV file; JSON's null is an empty text, as it is in CSV."""
+        texts = [restore_cell(str(text)) if self._guarded else str(text) for text in column.cat.categories]
+        codes = column.cat.codes.to_numpy()
+        if (codes < 0).any() or len(set(texts)) < len(texts):
+            return pd.Series(pd.Categorical(np.array([*texts, ""], dtype=object)[codes]), column.index)
+        return column.cat.rename_categories(texts)
 
 
 def cells_in(column: pd.Series, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Which cells (N,) are one of the texts; a missing cell is an empty one."""
     of_code = np.array([*(text in texts for text in column.cat.categories), "" in texts])
     return of_code[column.cat.codes.to_numpy()]
-
-
-def restored(column: pd.Series) -> pd.Series:
-    """The texts without the apostrophes that guard cells of a CSV file."""
-    texts = [restore_cell(str(text)) for text in column.cat.categories]
-    if len(set(texts)) == len(texts):
-        return column.cat.rename_categories(texts)
-    return pd.Series(pd.Categorical(np.array([*texts, None], dtype=object)[column.cat.codes]), column.index)
 
 
 def is_long(names: Sequence[str]) -> bool:

@@ -220,8 +220,11 @@ def of_criterion(
         frame = frame[(frame[args.item] != "").to_numpy()]
     name, column = criterion.name, args.value or "value"
     if detection and detection.topic == criterion.name and not args.value:
+        workers, texts, origins = (frame[name].astype(str) for name in (args.worker, args.item, detection.source))
         judged = judgements_from_arrays(
-            *(frame[name].astype(str) for name in (args.worker, args.item, detection.source)),
+            workers,
+            texts,
+            origins,
             numbers(frame[column], args.file),
             human=detection.human,
         )
