@@ -38,6 +38,7 @@ from annotation.review.progress import progress
 from annotation.studies import items_overview
 from annotation.studies.studies_list import listed_studies
 from annotation.study_forms import StudyForm
+from annotation.task_types.registry import get_type
 from annotation.work.member_work import works_blind
 
 SIGN_IN = (
@@ -104,7 +105,8 @@ class RatingSerializer(ModelSerializer[Rating]):
 
     item = CharField(source="item.external_id", default="")
     role = CharField(source="item.role", default="")
-    label = SerializerMethodField()
+    about = SerializerMethodField()
+    label = SerializerMethodField()  # type: ignore[assignment]  # the metaclass takes it off the class
     scale_level = SerializerMethodField()
     scale_low = SerializerMethodField()
     scale_high = SerializerMethodField()
@@ -118,7 +120,8 @@ class RatingSerializer(ModelSerializer[Rating]):
     class Meta:
         model = Rating
         fields = (
-            *("submission", "item", "role", "question", "target", "scale", "scale_level", "scale_low", "scale_high"),
+            *("submission", "item", "role", "question", "target", "about", "scale", "scale_level"),
+            *("scale_low", "scale_high"),
             *(
                 "value",
                 "label",
@@ -132,6 +135,9 @@ class RatingSerializer(ModelSerializer[Rating]):
                 "submitted_at",
             ),
         )
+
+    def get_about(self, rating: Any) -> str:
+        return "" if rating.item_id is None else str(self.context["about"])
 
     def get_label(self, rating: Any) -> str:
         return "" if rating.value is None else self._criterion(rating).words.get(rating.value, "")
@@ -243,7 +249,8 @@ class Ratings(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
         page = self.paginate_queryset(items_overview.ratings_of_study(study))
-        context = {"marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
+        about = "own" if get_type(study.task_type).own_work else "item"
+        context = {"about": about, "marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
         return self.get_paginated_response(RatingSerializer(page, many=True, context=context).data)
 
 

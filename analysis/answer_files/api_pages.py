@@ -7,7 +7,7 @@ them, a single page, or the list of all ``results``.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from analysis.input_errors import InputError
 
 #: The fields of a rating that figures need. Whatever else the API sends is read if it is there.
 NEEDED = (
-    *("submission", "item", "role", "question", "target", "scale_level", "scale_low", "scale_high"),
+    *("submission", "item", "role", "question", "target", "scale_level", "scale_low", "scale_high", "about"),
     *("value", "label", "text", "worker", "arm", "included"),
 )
 SHAPE = 'save {"ratings": […], "items": […]} with the results of studies/NAME/ratings/ and studies/NAME/items/'
@@ -56,14 +56,16 @@ def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:
         content = content["results"]
     if not isinstance(content, list) or not all(isinstance(record, dict) for record in content):
         raise InputError(path, name, "this is neither a page of the API nor a list of records", SHAPE)
-    return [record for page in content for record in (page["results"] if "results" in page else [page])]
+    return [record for page in content for record in page.get("results", [page])]
 
 
 def columns_of(frame: pd.DataFrame, items: list[dict[str, Any]]) -> dict[str, Column]:
     fields = {field: name for name, field in OF_RATINGS.items()}
-    columns: dict[str, Column] = {fields.get(name, str(name)): lambda name=name: frame[name] for name in frame.columns}
-    own: Mapping[str, None] = dict.fromkeys(name for item in items for name in item.get("columns", {}))
+    columns: dict[str, Column] = {
+        fields.get(str(name), str(name)): partial(frame.__getitem__, name) for name in frame.columns
+    }
+    own = list(dict.fromkeys(name for item in items for name in item.get("columns", {})))
     for name, own_name in zip(own, named_apart(own, {*RESERVED, *columns}), strict=True):
         cells = {item["item"]: item["columns"].get(name, "") for item in items}
-        columns[own_name] = lambda cells=cells: taken(cells, frame["item"])
+        columns[own_name] = partial(taken, cells, frame["item"])
     return columns

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 WHO = ("study", "submission", "worker", "synthetic", "arm")
 ITEM = ("item", "role")
 PART = ("item_position", "part", "part_text", "part_position", "side")
-ANSWER = ("criterion", "scale", "scale_level", "scale_low", "scale_high", "value", "label", "answer_text", "seconds")
+ANSWER = (
+    *("about", "criterion", "scale", "scale_level", "scale_low", "scale_high"),
+    *("value", "label", "answer_text", "seconds"),
+)
 USE = ("included", "why_not", "confirmation", "flags")
 SUBMISSION = (
     *("submitted_at", "submission_seconds", "place", "hit", "slot", "ordinal", "attempt"),
@@ -21,7 +24,7 @@ RESERVED = frozenset((*WHO, *ITEM, *PART, PART_TEXT_2, *ANSWER, *USE, *SUBMISSIO
 #: The prefix of an arm's factors, and that of an item's column with a name of ours.
 ARM_FACTOR, OWN = "arm:", "item:"
 #: A table with all of these is an export ``long``.
-MARKS = ("worker", "item", "role", "criterion", "scale_level", "value", "answer_text", "included")
+MARKS = ("worker", "item", "role", "about", "criterion", "scale_level", "value", "answer_text", "included")
 
 
 def named_apart(columns: Iterable[str], used: Iterable[str]) -> list[str]:

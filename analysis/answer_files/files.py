@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,8 @@ from analysis.tables import header_of, read_columns
 from common.cells import restore_cell
 
 #: Columns of items that are factors if nobody has declared any. The parameter of sets is among them.
-SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "item:label", "source", "label_value")
+PARAMETER, PARAMETER_NAME = "label_value", "label_name"
+SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "item:label", "source", PARAMETER)
 FROM_ARM = "from:arm"
 MOST_LEVELS = 12
 #: Columns of items that share what they answer or continue, in studies that do not say so themselves.
@@ -29,19 +30,8 @@ CONTEXTS = ("context", "prompt")
 #: What most commands need of an export ``long``.
 USUAL = frozenset(
     (
-        *(
-            "submission",
-            "worker",
-            "arm",
-            "item",
-            "part",
-            "criterion",
-            "scale_level",
-            "scale_low",
-            "scale_high",
-            "value",
-        ),
-        *("label", "system_1", "system_2", *SUGGESTED, FROM_ARM, *CONTEXTS),
+        *("submission", "worker", "arm", "item", "about", "part", "criterion", "scale_level", "scale_low"),
+        *("scale_high", "value", "label", "system_1", "system_2", *SUGGESTED, PARAMETER_NAME, FROM_ARM, *CONTEXTS),
     )
 )
 #: Roles of items whose answers are in figures. The empty one is that of answers about no item.
@@ -88,8 +78,6 @@ class AnswerFile(ABC):
 
     #: Whether it says itself what was asked and what can be compared.
     is_study: ClassVar[bool]
-    #: Whether every worker answered about what they wrote themselves.
-    own_work: bool = False
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -117,6 +105,11 @@ class AnswerFile(ABC):
             criterion = Criterion(name, level or "", number_in(low or ""), number_in(high or ""))
             criteria[name] = widest(criteria.get(name, criterion), criterion)
         return list(criteria.values())
+
+    @cached_property
+    def own_work(self) -> bool:
+        """Whether every worker answered about what they wrote themselves."""
+        return bool((self.read(["about"])["about"] == "own").any())
 
     @property
     def context(self) -> str:
@@ -155,12 +148,18 @@ class AnswerFile(ABC):
             used = levels[levels != ""]
             partition = tuple(pd.factorize(levels)[0].tolist())
             if 2 <= used.nunique() <= MOST_LEVELS and len(used) >= 2 * used.nunique() and partition not in partitions:
-                factors.append(LevelColumn(name, name))
+                factors.append(LevelColumn(self._parameter if name == PARAMETER else name, name))
                 partitions.append(partition)
         for name in arms or ["arm"]:
             if len(set(frame[name].dropna().unique()) - {""}) > 1:
                 factors.append(LevelColumn(name.removeprefix(ARM_FACTOR), name))
         return factors
+
+    @property
+    def _parameter(self) -> str:
+        """The name of the parameter of sets, if it is the same for all."""
+        named = set(self.read([PARAMETER_NAME])[PARAMETER_NAME].dropna().unique()) - {""}
+        return str(named.pop()) if len(named) == 1 else PARAMETER
 
     def factor(self, name: str) -> LevelColumn:
         """A factor by its name or its column. InputError: neither."""
@@ -223,20 +222,25 @@ class LongFile(AnswerFile):
 
     def _used(self, columns: Sequence[str]) -> pd.DataFrame:
         frame = read_columns(self.path, [*columns, "included", "role"])
-        used = frame["included"].astype(object).str.lower().eq("true").to_numpy(dtype=bool)
-        used &= frame["role"].astype(object).fillna("").isin(COUNTED_ROLES).to_numpy()
+        used = cells_in(frame["included"], ("true", "TRUE", "True")) & cells_in(frame["role"], COUNTED_ROLES)
         if not used.any():
             raise InputError(self.path, "", "no answer is in the figures", "see the columns included, why_not and role")
         frame = frame.loc[used, list(dict.fromkeys(columns))]
-        return frame.apply(restored) if self._guarded else frame
+        return pd.DataFrame({name: self._texts(frame[name]) for name in frame.columns}, frame.index)
 
-
-def restored(column: pd.Series) -> pd.Series:
-    """The texts without the apostrophes that guard cells of a CSV file."""
-    texts = [restore_cell(str(text)) for text in column.cat.categories]
-    if len(set(texts)) == len(texts):
+    def _texts(self, column: pd.Series) -> pd.Series:
+        """The cells without the apostrophes that guard a CSV file; JSON's null is an empty text, as it is in CSV."""
+        texts = [restore_cell(str(text)) if self._guarded else str(text) for text in column.cat.categories]
+        codes = column.cat.codes.to_numpy()
+        if (codes < 0).any() or len(set(texts)) < len(texts):
+            return pd.Series(pd.Categorical(np.array([*texts, ""], dtype=object)[codes]), column.index)
         return column.cat.rename_categories(texts)
-    return pd.Series(pd.Categorical(np.array([*texts, None], dtype=object)[column.cat.codes]), column.index)
+
+
+def cells_in(column: pd.Series, texts: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Which cells (N,) are one of the texts; a missing cell is an empty one."""
+    of_code = np.array([*(text in texts for text in column.cat.categories), "" in texts])
+    return of_code[column.cat.codes.to_numpy()]
 
 
 def is_long(names: Sequence[str]) -> bool:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.answer_files.columns import RESERVED, named_apart
+from analysis.answer_files.columns import ARM_FACTOR, RESERVED, named_apart
 from analysis.answer_files.files import AnswerFile, Criterion, Detection, LevelColumn
 from analysis.data import StudyData
+from analysis.description import Scale
 from analysis.factors import factors_of, level_names, levels_in_order
 from analysis.input_errors import InputError
 from analysis.tables import require_columns
@@ -51,7 +53,7 @@ def as_texts(values: Any) -> pd.Categorical:
     """The values as texts, each different value once; missing ones are empty."""
     if isinstance(values, pd.Categorical):
         return values
-    codes, distinct = pd.factorize(np.asarray(values, dtype=object) if isinstance(values, list) else values)
+    codes, distinct = pd.factorize(np.array(values, dtype=object) if isinstance(values, list) else values)
     texts = [as_text(value) for value in distinct]
     codes = np.where(codes < 0, len(texts), codes)
     if "" not in texts:
@@ -67,13 +69,13 @@ def as_text(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
-def taken(distinct: Mapping[Any, Any], codes: pd.Series) -> pd.Categorical:
+def taken(by_key: Mapping[Any, Any] | pd.Series, keys: pd.Series) -> pd.Categorical:
     """The value of every row by its key; empty for a key that is missing."""
-    keys, names = pd.factorize(codes)
-    values = [str(distinct.get(name, "")) for name in names]
+    codes, names = pd.factorize(keys)
+    values = [str(by_key.get(name, "")) for name in names]
     code_of = {text: code for code, text in enumerate(dict.fromkeys([*values, ""]))}
     of_key = np.array([*(code_of[text] for text in values), code_of[""]])
-    return pd.Categorical.from_codes(of_key[keys], pd.Index(list(code_of), dtype=object))
+    return pd.Categorical.from_codes(of_key[codes], pd.Index(list(code_of), dtype=object))
 
 
 class BundleFile(RowsFile):
@@ -86,56 +88,67 @@ class BundleFile(RowsFile):
         main = set(items.index[items["role"] == "main"])
         self.ratings = ratings[(ratings["item"] == "") | ratings["item"].isin(main)].reset_index(drop=True)
         super().__init__(path, self._column_makers(items))
-        self.own_work = data.description.own_work
         if self.ratings.empty:
             raise InputError(path, "", "no submission is in the figures", "export a study with included submissions")
 
     def _column_makers(self, items: pd.DataFrame) -> dict[str, Column]:
         ratings, description = self.ratings, self.data.description
-        questions = {question.topic: question for question in description.questions}
-        scales = {topic: question.ratings_scale for topic, question in questions.items()}
-        arms = {arm.name: arm for arm in description.arms}
-        makers: dict[str, Column] = {"study": lambda: [description.slug] * len(ratings)}
-        for name in ("submission", "worker", "synthetic", "arm"):
-            makers[name] = lambda name=name: ratings[name]
-        factors = list(dict.fromkeys(factor for arm in description.arms for factor in arm.factors))
-        for factor in factors:
-            levels = {name: arm.factors.get(factor, "") for name, arm in arms.items()}
-            makers[f"arm:{factor}"] = lambda levels=levels: taken(levels, ratings["arm"])
-        makers["item"] = lambda: ratings["item"]
-        makers["role"] = lambda: taken(items["role"].to_dict(), ratings["item"])
+        scales = {question.topic: question.ratings_scale for question in description.questions}
+        with_points = {topic: scale for topic, scale in scales.items() if scale.points}
+        makers: dict[str, Column] = {"study": partial(np.repeat, description.slug, len(ratings))}
+        for name in ("submission", "worker", "synthetic", "arm", "item", "scale", "value", "seconds"):
+            makers[name] = partial(ratings.__getitem__, name)
+        for name, field in OF_RATINGS.items():
+            makers[name] = partial(ratings.__getitem__, field)
+        for factor in dict.fromkeys(factor for arm in description.arms for factor in arm.factors):
+            levels = {arm.name: arm.factors.get(factor, "") for arm in description.arms}
+            makers[f"{ARM_FACTOR}{factor}"] = partial(self._taken, "arm", levels)
+        about = dict.fromkeys(items.index, "own" if description.own_work else "item")
+        makers["about"] = partial(self._taken, "item", about)
+        makers["role"] = partial(self._taken, "item", items["role"])
+        makers[CONTEXT] = partial(self._taken, "item", items["context"])
+        makers["scale_level"] = partial(self._taken, "question", {t: scale.level for t, scale in scales.items()})
+        lows = {topic: repr(scale.low) for topic, scale in with_points.items()}
+        highs = {topic: repr(scale.high) for topic, scale in with_points.items()}
+        makers["scale_low"] = partial(self._taken, "question", lows)
+        makers["scale_high"] = partial(self._taken, "question", highs)
+        makers["label"] = partial(self._labels, scales)
         own = list(dict.fromkeys(name for cells in items["cells"] for name in cells))
         for name, own_name in zip(own, named_apart(own, {*RESERVED, *makers}), strict=True):
-            makers[own_name] = lambda name=name: taken(
-                {item: cells.get(name, "") for item, cells in items["cells"].items()}, ratings["item"]
-            )
-        makers[CONTEXT] = lambda: taken(items["context"].to_dict(), ratings["item"])
-        for name, field in OF_RATINGS.items():
-            makers[name] = lambda field=field: ratings[field]
-        for name in ("scale", "value", "seconds"):
-            makers[name] = lambda name=name: ratings[name]
-        makers["scale_level"] = lambda: taken({t: scale.level for t, scale in scales.items()}, ratings["question"])
-        for name, end in (("scale_low", "low"), ("scale_high", "high")):
-            ends = {topic: repr(getattr(scale, end)) for topic, scale in scales.items() if scale.points}
-            makers[name] = lambda ends=ends: taken(ends, ratings["question"])
-        words = {(t, point.value): point.label for t, scale in scales.items() for point in scale.points}
-        makers["label"] = lambda: [
-            words.get(key, "") for key in zip(ratings["question"], ratings["value"], strict=True)
-        ]
-        for factor in factors_of(self.data):
-            makers[f"{LEVELS}{factor.name}"] = lambda factor=factor: level_names(self.data, factor, ratings)
+            makers[own_name] = partial(self._own_cells, items["cells"], name)
+        for compared in factors_of(self.data):
+            makers[f"{LEVELS}{compared.name}"] = partial(level_names, self.data, compared, ratings)
         return makers
 
+    def _taken(self, column: str, by_key: Mapping[Any, Any] | pd.Series) -> pd.Categorical:
+        return taken(by_key, self.ratings[column])
+
+    def _own_cells(self, cells: pd.Series, name: str) -> pd.Categorical:
+        return self._taken("item", {item: of_item.get(name, "") for item, of_item in cells.items()})
+
+    def _labels(self, scales: Mapping[str, Scale]) -> pd.Categorical:
+        """The words of the answers, looked up once for each different answer."""
+        words = {(topic, point.value): point.label for topic, scale in scales.items() for point in scale.points}
+        topics, topic_names = pd.factorize(self.ratings["question"])
+        values, numbers = pd.factorize(self.ratings["value"])
+        answers = topics.astype(np.int64) * (len(numbers) + 1) + values + 1
+        by_answer = {
+            number * (len(numbers) + 1) + code + 1: words.get((topic, value), "")
+            for number, topic in enumerate(topic_names)
+            for code, value in enumerate(numbers)
+        }
+        return taken(by_answer, pd.Series(answers))
+
     @property
-    def criteria(self) -> list[Criterion]:  # type: ignore[override]
+    def criteria(self) -> list[Criterion]:
         """Those that the study describes, in its order, and others that have answers."""
         answered = list(dict.fromkeys(self.ratings["question"]))
         described = [question for question in self.data.description.questions if question.topic in answered]
         criteria = []
         for question in described:
             scale = question.ratings_scale
-            ends = (scale.low, scale.high) if scale.points else (None, None)
-            criteria.append(Criterion(question.topic, scale.level, *ends))
+            low, high = (scale.low, scale.high) if scale.points else (None, None)
+            criteria.append(Criterion(question.topic, scale.level, low, high))
         return criteria + [Criterion(topic, "") for topic in answered if topic not in {c.name for c in criteria}]
 
     @property
@@ -163,7 +176,7 @@ class BundleFile(RowsFile):
         )
 
     @property
-    def detection(self) -> Detection | None:  # type: ignore[override]
+    def detection(self) -> Detection | None:
         """The parameters of the section on judgements, if the study has one."""
         for section in self.data.description.sections:
             if section.name == "human_or_machine":
@@ -176,7 +189,7 @@ class BundleFile(RowsFile):
         return CONTEXT
 
     @property
-    def factors(self) -> list[LevelColumn]:  # type: ignore[override]
+    def factors(self) -> list[LevelColumn]:
         """The declared factors, or those that the report suggests."""
         return [
             LevelColumn(factor.name, f"{LEVELS}{factor.name}", factor.reference, levels_in_order(self.data, factor))

@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis import agreement
 from analysis.agreement.icc import FORMS
-from analysis.agreement.krippendorff import LEVELS
+from analysis.agreement.krippendorff import LEVELS, Level
 from analysis.answer_files.files import AnswerFile
 from analysis.answer_files.opening import READABLE, open_answers
 from analysis.commands.criteria import add_criterion, chosen_criteria, rows_about
@@ -28,14 +28,14 @@ from common.words import counted
 
 Line = tuple[str, str, Callable[[], Estimate]]
 #: How agreement treats answers by the level of their scale.
-LEVEL_OF = {"ordinal": "ordinal", "interval": "interval", "nominal": "nominal", "pairwise": "nominal"}
+LEVEL_OF: dict[str, Level] = {"ordinal": "ordinal", "interval": "interval", "nominal": "nominal", "pairwise": "nominal"}
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """What is known of one criterion: level of measurement, counts, and coefficients with their titles."""
 
-    level: str
+    level: Level
     data: dict[str, Any]
     titles: dict[str, str]
     estimates: dict[str, Estimate]
@@ -119,7 +119,7 @@ def outcomes_of_study(arguments: argparse.Namespace, source: AnswerFile) -> dict
     return outcomes
 
 
-def outcome_of(arguments: argparse.Namespace, ratings: agreement.Ratings, level: str) -> Agreement:
+def outcome_of(arguments: argparse.Namespace, ratings: agreement.Ratings, level: Level) -> Agreement:
     estimates = {}
     titles = {}
     for key, title, compute in lines(ratings, arguments, level):
@@ -140,14 +140,14 @@ def print_outcomes(arguments: argparse.Namespace, outcomes: dict[str, Agreement]
         estimates = {f"{name}.{key}": e for name, outcome in outcomes.items() for key, e in outcome.estimates.items()}
         data = {name: outcome.data | {"level": outcome.level} for name, outcome in outcomes.items()}
         one = not others
-        outcome = Outcome(
+        whole = Outcome(
             "agreement",
             arguments.file,
             settings(arguments) | ({"level": first.level} if one else {}),
             first.data if one else data,
             first.estimates if one else estimates,
         )
-        print_json(outcome)
+        print_json(whole)
         return 0
     for number, (name, outcome) in enumerate(outcomes.items()):
         print("\n" * bool(number), end="")
@@ -156,8 +156,8 @@ def print_outcomes(arguments: argparse.Namespace, outcomes: dict[str, Agreement]
 
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = ("unit", "rater", "value", "level", "where", "criterion", "categories", "about")
-    names += ("draws", "seed", "confidence")
+    of_rows = ("unit", "rater", "value", "level", "where", "criterion", "categories")
+    names = (*of_rows, "about", "draws", "seed", "confidence")
     return {name: getattr(arguments, name) for name in names}
 
 
@@ -237,7 +237,7 @@ def one_name(text: str) -> str:
     return text if number is None else f"{number:.15g}"
 
 
-def lines(ratings: agreement.Ratings, arguments: argparse.Namespace, level: str) -> list[Line]:
+def lines(ratings: agreement.Ratings, arguments: argparse.Namespace, level: Level) -> list[Line]:
     """What to compute: (key, title, how). Weighted and metric coefficients only if the level allows them."""
     interval_options = {"confidence": arguments.confidence}
     resampling = {"draws": arguments.draws, "seed": arguments.seed, **interval_options}

@@ -78,21 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if len(set(args.factor)) < len(args.factor):
         raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
     whole = read_input(args, open_answers(args.file, accept_edited=args.accept_edited))
-    comparisons: dict[str, dict[str, Comparison]] = {}
-    crossings: dict[str, Crossing] = {}
-    for of_criterion in whole.compared:
-        for factor in of_criterion.factors:
-            try:
-                comparison = compare_factor(args, of_criterion.answers, factor)
-            except ValueError as error:
-                if len(whole.compared) == 1 == len(of_criterion.factors):
-                    raise InputError(args.file, f'column "{factor.name}"', str(error), FIX) from error
-                whole.notes.append(f"“{of_criterion.label}” by {factor.name}: {error}")
-                continue
-            comparisons.setdefault(of_criterion.label, {})[factor.name] = comparison
-        if len(args.factor) == 2 == len(of_criterion.factors):
-            first, second = ((factor.codes, factor.levels) for factor in of_criterion.factors)
-            crossings[of_criterion.label] = cross_levels(of_criterion.answers, first, second, level=args.confidence)
+    comparisons, crossings = compared(args, whole)
     if not comparisons:
         raise InputError(args.file, "", f"nothing can be compared: {'; '.join(whole.notes)}")
     if args.json:
@@ -125,6 +111,29 @@ def print_tables(
         print("\nNot compared")
     for note in dict.fromkeys(whole.notes):
         print(f"  {note}")
+
+
+def compared(args: argparse.Namespace, whole: Input) -> tuple[dict[str, dict[str, Comparison]], dict[str, Crossing]]:
+    """The comparisons by criterion and factor, and the crossings by criterion; adds notes on what has none.
+
+    InputError: the only comparison cannot be made.
+    """
+    comparisons: dict[str, dict[str, Comparison]] = {}
+    crossings: dict[str, Crossing] = {}
+    for of_criterion in whole.compared:
+        for factor in of_criterion.factors:
+            try:
+                comparison = compare_factor(args, of_criterion.answers, factor)
+            except ValueError as error:
+                if len(whole.compared) == 1 == len(of_criterion.factors):
+                    raise InputError(args.file, f'column "{factor.name}"', str(error), FIX) from error
+                whole.notes.append(f"“{of_criterion.label}” by {factor.name}: {error}")
+                continue
+            comparisons.setdefault(of_criterion.label, {})[factor.name] = comparison
+        if len(args.factor) == 2 == len(of_criterion.factors):
+            first, second = ((factor.codes, factor.levels) for factor in of_criterion.factors)
+            crossings[of_criterion.label] = cross_levels(of_criterion.answers, first, second, level=args.confidence)
+    return comparisons, crossings
 
 
 def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -> Comparison:

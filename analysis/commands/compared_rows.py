@@ -18,6 +18,7 @@ from analysis.findings import Answers, level_codes
 from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.input_errors import InputError, number_in, shown
 
+PREFERENCE = "use python -m analysis preference"
 #: More labels than this are no categories.
 MOST_LABELS = 12
 
@@ -182,10 +183,12 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
     conditions = [condition_of(text) for text in args.where]
     factors = factors_named(args, source)
     if not factors:
-        fix = "name a column with --factor"
-        raise InputError(args.file, "", "nothing in this study can be compared: no column and no arms", fix)
+        what = "there is nothing to compare: no column such as system with two levels or more, and no arms"
+        raise InputError(args.file, "", what, "name a column of levels with --factor")
     whole = Input()
     frames = []
+    if all(criterion.level in ("pairwise", "text") for criterion in source.criteria):
+        raise InputError(args.file, "", "every question compares two texts, or asks for words", PREFERENCE)
     for criterion in chosen_criteria(args, source, ("", "ordinal", "interval", "nominal"), conditions):
         frame = rows_about(source, criterion, columns_of(args, source, factors, conditions), conditions)
         frame = frame[(frame[args.value or "value"] != "").to_numpy()]
@@ -193,7 +196,7 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
             frames.append(frame)
             whole.compared += of_criterion(args, source, criterion, frame, factors, whole.notes)
     whole.notes += [
-        f"“{criterion.name}” compares two texts: see python -m analysis preference"
+        f"“{criterion.name}” compares two texts: {PREFERENCE}"
         for criterion in source.criteria
         if criterion.level == "pairwise" and not args.criterion
     ]
@@ -238,8 +241,11 @@ def of_criterion(
         frame = frame[(frame[args.item] != "").to_numpy()]
     name, column = criterion.name, args.value or "value"
     if detection and detection.topic == criterion.name and not args.value:
+        workers, texts, origins = (frame[name].astype(str) for name in (args.worker, args.item, detection.source))
         judged = judgements_from_arrays(
-            *(frame[name].astype(str) for name in (args.worker, args.item, detection.source)),
+            workers,
+            texts,
+            origins,
             numbers(frame[column], args.file),
             human=detection.human,
         )

@@ -207,7 +207,8 @@ def columns_of(args: argparse.Namespace) -> Columns:
         forms = "--task, --system and --value, or --first, --second and --choice"
         raise InputError(args.file, "options", "it is not clear what the rows are", f"give {forms}")
     named = together if all(together) else choices
-    return Columns(*named, not all(together), args.worker, args.item, args.context)
+    first, second, value = named
+    return Columns(first, second, value, not all(together), args.worker, args.item, args.context)
 
 
 def inputs_of_study(
@@ -215,16 +216,18 @@ def inputs_of_study(
 ) -> dict[str, tuple[Comparisons, Dimensions, dict[str, int]]]:
     """By criterion: choices between two texts, or the texts that somebody rated in one submission."""
     conditions = [condition_of(text) for text in args.where]
-    rest = (args.worker or "worker", args.item or "item", args.context or source.context or None)
+    worker, item, context = args.worker or "worker", args.item or "item", args.context or source.context or None
     asked = chosen_criteria(args, source, [criterion.level for criterion in source.criteria], conditions)
     choices = [criterion for criterion in asked if criterion.level == "pairwise"]
     if choices:
         first, second = source.systems
-        columns = Columns(args.first or first, args.second or second, args.choice or "value", True, *rest)
+        columns = Columns(
+            args.first or first, args.second or second, args.choice or "value", True, worker, item, context
+        )
         criteria = choices
     else:
         task, system = args.task or "submission", args.system or source.system
-        columns = Columns(task, system, args.value or "value", False, *rest)
+        columns = Columns(task, system, args.value or "value", False, worker, item, context)
         criteria = [criterion for criterion in asked if criterion.level in ("", "ordinal", "interval")]
     if not criteria:
         raise InputError(args.file, "", "no question has answers that compare systems")

@@ -28,8 +28,8 @@ class Criterion:
     def of(cls, question: QuestionDescription) -> Criterion:
         scale = question.ratings_scale
         words = {point.value: point.label for point in scale.points}
-        ends = (scale.low, scale.high) if scale.points else (None, None)
-        return cls(scale.level, *ends, words, dict(question.targets))
+        low, high = (scale.low, scale.high) if scale.points else (None, None)
+        return cls(scale.level, low, high, words, dict(question.targets))
 
 
 #: For answers to a question that the study does not describe.

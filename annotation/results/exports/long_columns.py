@@ -27,7 +27,7 @@ from annotation.task_types.registry import get_type
 BATCH = 500
 #: Cells that are no words: numbers, times, and what is always one of a few words of ours.
 _NO_WORDS = (
-    *("submission", "synthetic", "role", "item_position", "part_position", "side", "scale_level", "scale_low"),
+    *("submission", "synthetic", "role", "about", "item_position", "part_position", "side", "scale_level", "scale_low"),
     *("scale_high", "value", "seconds", "included", "confirmation"),
     *("submitted_at", "submission_seconds", "place", "hit", "slot", "ordinal", "attempt", "order"),
 )
@@ -38,6 +38,8 @@ class LongColumns:
 
     def __init__(self, study: Study, arms: Sequence[Arm], *, with_worker_ids: bool) -> None:
         self.task = get_type(study.task_type)
+        #: What answers with an item are about: the item, or what their worker wrote for it.
+        self.about = "own" if self.task.own_work else "item"
         self._origins = provenance_columns(study)
         factors = list(dict.fromkeys(name for arm in arms for name in arm.factors))
         self.arm_cells = {arm.pk: [arm.name, *(str(arm.factors.get(factor, "")) for factor in factors)] for arm in arms}

@@ -47,7 +47,7 @@ class Sent(NamedTuple):
 class ItemInHit(NamedTuple):
     """An item at its index in a hit. ``cells`` are shared by all hits of a batch."""
 
-    index: int
+    place: int
     payload: Json
     cells: list[str]
 
@@ -72,7 +72,7 @@ def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iter
             criterion = criteria.of(work.arm, topic)
             placement = Placement()
             if in_hit is not None and work.order:
-                seen = Seen(in_hit.payload, in_hit.index, work.order, topic, target, value)
+                seen = Seen(in_hit.payload, in_hit.place, work.order, topic, target, value)
                 placement = columns.task.placement(seen)
             why_not = reasons.of(submission, pk)
             records.append(
@@ -80,11 +80,12 @@ def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iter
                     *work.who,
                     *(columns.no_item if in_hit is None else in_hit.cells),
                     *_part_cells(placement, target, criterion.options.get(target, ""), columns.task.part_texts),
+                    "" if in_hit is None else columns.about,
                     *(topic, scale, criterion.level, criterion.low, criterion.high),
                     *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
                     *(request.yes_no[not why_not], why_not, str(marks.confirmation(submission)), work.flags),
                     *work.facts[:2],
-                    None if in_hit is None else in_hit.index,
+                    None if in_hit is None else in_hit.place,
                     *work.facts[2:],
                 ]
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,11 @@ def rated(task: TaskType, seed: int) -> Iterator[tuple[Shown, Page, RatingData, 
                 yield shown, pages[row.step], row, task.placement(seen)
 
 
+def sides_of(page: Page) -> list[tuple[str, Any]]:
+    sides: Any = page.context["sides"]
+    return list(sides)
+
+
 @pytest.mark.parametrize("name", sorted(all_types()))
 def test_items_are_at_the_positions_in_which_their_pages_come(name: str) -> None:
     task = get_type(name)
@@ -42,7 +48,7 @@ def test_items_are_at_the_positions_in_which_their_pages_come(name: str) -> None
         for shown in shown_to(task, seed):
             pages, answers = walk(task, shown)
             rows = sorted(task.ratings(shown, pages, answers), key=lambda row: row.step)
-            positions = {}
+            positions: dict[int, int | None] = {}
             for row in rows:
                 if row.item is not None:
                     seen = Seen(
@@ -61,7 +67,7 @@ def test_the_side_of_a_pair_is_where_text_1_stands() -> None:
             if row.question == "reason":
                 assert placement.side == ""
                 continue
-            texts = [text for _, text in page.context["sides"]]
+            texts = [text for _, text in sides_of(page)]
             assert texts["AB".index(placement.side)] == shown.items[row.item or 0].payload["text_1"]
             sides.add(placement.side)
     assert sides == {"A", "B"}
@@ -73,7 +79,7 @@ def test_the_side_of_two_sets_is_where_set_1_stands_and_the_warm_up_is_about_its
         for shown, page, row, placement in rated(get_type("rnk_hds"), seed):
             sets = shown.items[row.item or 0].payload["sets"]
             if row.question == "ranking":
-                responses = [texts for _, texts in page.context["sides"]]
+                responses = [texts for _, texts in sides_of(page)]
                 assert sorted(responses["AB".index(placement.side)]) == sorted(sets[0]["responses"])
                 sides.add(placement.side)
             elif row.question == "quality":
@@ -89,9 +95,10 @@ def test_a_pair_of_responses_has_both_texts_its_position_on_the_page_and_the_sid
             if row.question != "similarity":
                 continue
             assert placement.part_position is not None
-            pair = page.context["pairs"][placement.part_position - 1]
+            pairs: Any = page.context["pairs"]
+            pair = pairs[placement.part_position - 1]
             assert pair["question"].target == row.target
-            first = list(placement.texts)[0]
+            first = placement.texts[0]
             assert sorted(placement.texts) == sorted(pair["texts"])
             assert pair["texts"]["AB".index(placement.side)] == first
             sides.add(placement.side)
@@ -103,7 +110,7 @@ def test_the_side_of_a_practice_pair_is_where_its_first_text_stands() -> None:
     for seed in SEEDS:
         for shown, page, row, placement in rated(get_type("detection"), seed):
             if row.question == "machine_text":
-                texts = [text for _, text in page.context["sides"]]
+                texts = [text for _, text in sides_of(page)]
                 assert texts["AB".index(placement.side)] == shown.items[row.item or 0].payload["text"]
                 sides.add(placement.side)
             else:

@@ -199,7 +199,7 @@ def test_place_is_the_items_index_and_position_that_in_the_order_that_was_shown(
 
 @pytest.mark.django_db
 def test_an_arm_has_its_factors_and_its_own_words() -> None:
-    arms = [{"name": "a"}, {"name": "b", "texts": {"tie": "Both alike"}}]
+    arms: list[dict[str, Any]] = [{"name": "a"}, {"name": "b", "texts": {"tie": "Both alike"}}]
     study = make_study(task_type="pairwise", payloads=pairs("p1"), ratings_per_item=1, config={"ties": True}, arms=arms)
     for name, training in (("a", "none"), ("b", "comparison")):
         Arm.objects.filter(study=study, name=name).update(factors={"training": training})
