@@ -103,7 +103,7 @@ def places(design: Design, people: Sequence[str], rng: random.Random) -> list[tu
             for worker in sorted(pool, key=lambda name: (load[name], rng.random()))[: design.raters]:
                 load[worker] += 1
                 shown = range(design.systems) if design.crossing == "all" else [system]
-                chosen += [(one, item, worker) for one in shown]
+                chosen += [(shown_system, item, worker) for shown_system in shown]
     return chosen
 
 
@@ -147,7 +147,7 @@ def shown_in(case: Case, rows: Sequence[tuple[str, str, str, float]]) -> float:
 
 def aim_of(case: Case, means: Sequence[float]) -> Aim:
     if case.goal == "share":
-        # Two points have no variance of their own: what counts is the normal variable, so its share is what is given.
+        # Two points have no variance of their own: what counts is the normal variable, so its share is named.
         return Aim("share", SHARES, case.latent, effect=means[0])
     scale = Scale(0, 1) if case.points is None else Scale(1, case.points, case.points)
     centre, effect = float(np.mean(means)), means[0] - means[-1]
@@ -161,12 +161,12 @@ def compared(case: Case, studies: int, seed: int, say: Callable[[str], None] = p
     planned = simulate(aim_of(case, means), case.design, simulations=studies, seed=seed)
     rng = random.Random(seed)
     shown = [shown_in(case, one_study(case, rng)) for _ in range(studies)]
-    found = float(np.mean(shown))
+    simulated = float(np.mean(shown))
     design = case.design
     sizes = f"{design.systems} × {design.items} × {design.raters} by {design.workers}"
-    gap = planned.power - found
-    say(f"| {case.name} | {sizes} | {100 * planned.power:.1f}% | {100 * found:.1f}% | {100 * gap:+.1f} |")
-    return planned.power, found
+    gap = planned.power - simulated
+    say(f"| {case.name} | {sizes} | {100 * planned.power:.1f}% | {100 * simulated:.1f}% | {100 * gap:+.1f} |")
+    return planned.power, simulated
 
 
 def main(argv: Sequence[str]) -> int:
@@ -177,7 +177,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     print("| design | systems × items × raters by workers | planned | simulated | apart |\n|---|---|--:|--:|--:|")
     pairs = [compared(CASES[number - 1], args.studies, args.seed) for number in args.designs]
-    gaps = [abs(planned - found) for planned, found in pairs]
+    gaps = [abs(planned - simulated) for planned, simulated in pairs]
     print(f"\nLargest gap: {100 * max(gaps):.1f} percentage points, {args.studies:,} studies of each design, twice.")
     return 0 if max(gaps) <= 0.03 else 1
 

@@ -12,7 +12,7 @@ from analysis.commands.plan_options import add_options, planner_of, scale_of
 from analysis.commands.plan_variances import Variances, add_variances, print_published, variances_from
 from analysis.input_errors import InputError
 from analysis.planning.aims import Aim
-from analysis.planning.plans import Plan, Planner
+from analysis.planning.plans import Plan
 from analysis.planning.power import SIMULATIONS
 from analysis.planning.words import components_in_words, curve, plan_lines
 from common.files import write_whole
@@ -48,8 +48,10 @@ def run(args: argparse.Namespace) -> int:
         if args.items is None:
             raise ValueError("--items is missing: how many items, such as prompts, does each system have?")
         planner = planner_of(args, variances.scale, variances.components, variances.mean)
-        plans = list(planner.table(sorted(set(args.items)), sorted(set(args.raters))))
-        smallest = smallest_of(args, planner)
+        items, raters = sorted(set(args.items)), sorted(set(args.raters))
+        plans, smallest = list(planner.table(items, raters)), []
+        if args.power is not None or args.width is not None:
+            smallest = planner.smallest(items, raters[-1], power=args.power, width=args.width)
     except ValueError as error:
         if isinstance(error, InputError):
             raise
@@ -64,17 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
         write_whole(args.svg, standalone_svg(str(curve(planner.aim, plans))))
     return 0
-
-
-def smallest_of(args: argparse.Namespace, planner: Planner) -> list[Plan]:
-    """For every number of items the fewest raters that suffice; if none do, the fewest items with the most raters."""
-    if args.power is None and args.width is None:
-        return []
-    wanted = {"power": args.power, "width": args.width}
-    plans = [planner.fewest_raters(items, **wanted) for items in sorted(set(args.items))]
-    if not any(plan.power.reaches(**wanted) for plan in plans):
-        plans.append(planner.fewest_items(max(args.raters), max(args.items), **wanted))
-    return plans
 
 
 def print_variances(variances: Variances, aim: Aim | None = None, systems: int = 1) -> None:

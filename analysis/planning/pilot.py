@@ -28,13 +28,13 @@ class Pilot:
 def pilot_of(data: StudyData, criterion: str = "", factor: str = "") -> Pilot:
     """ValueError: no such criterion or factor, several criteria and none named, one item or worker."""
     source = Source(data)
-    criteria = [found for score in source.scores if (found := criterion_of(source, score)) is not None]
-    chosen = _chosen([as_accuracy(source, one) for one in criteria], criterion)
-    factors = [one for one in factors_of(data) if one.of != "part"]
-    if factor and factor not in [one.name for one in factors]:
-        named = ", ".join(one.name for one in factors) or "none"
+    criteria = [criterion_of(source, score) for score in source.scores]
+    chosen = _chosen([as_accuracy(source, rated) for rated in criteria if rated is not None], criterion)
+    factors = {of_study.name: of_study for of_study in factors_of(data) if of_study.of != "part"}
+    if factor and factor not in factors:
+        named = ", ".join(factors) or "none"
         raise ValueError(f"the study has no factor “{factor[:40]}”; there are {named}")
-    system: Factor | None = next((one for one in factors if factor in ("", one.name)), None)
+    system: Factor | None = factors.get(factor) if factor else next(iter(factors.values()), None)
     answers = chosen.answers
     if answers.own:
         raise ValueError(f"workers answered about their own work, so {chosen.name} has no items to plan with")

@@ -99,6 +99,15 @@ class Planner:
         most = max(start, min(start * MOST_TIMES_ITEMS, MOST_ANSWERS // (self.systems * raters)))
         return _fewest(lambda items: self.plan(items, raters), start, most, power, width)
 
+    def smallest(
+        self, items: Sequence[int], raters: int, *, power: float | None = None, width: float | None = None
+    ) -> list[Plan]:
+        """For every number of items the fewest raters; if none is enough, also the fewest items with ``raters``."""
+        plans = [self.fewest_raters(count, power=power, width=width) for count in items]
+        if not any(plan.power.reaches(power=power, width=width) for plan in plans):
+            plans.append(self.fewest_items(raters, max(items), power=power, width=width))
+        return plans
+
 
 def _fewest(plan: Callable[[int], Plan], least: int, most: int, power: float | None, width: float | None) -> Plan:
     """By doubling, then halving the gap: more never means less power, except for chance."""

@@ -30,16 +30,14 @@ def aim_in_words(aim: Aim, systems: int) -> str:
     """What the study is to show, on which scale, at which level."""
     at = f"at {100 * aim.significance:g}%"
     scale = aim.scale
-    points = (
-        "any number to any other"
-        if scale.points is None
-        else f"{scale.low:g} to {scale.high:g} in {scale.points} points"
-    )
+    on = "a scale without ends"
+    if scale.points is not None:
+        on = f"a scale from {scale.low:g} to {scale.high:g} in {scale.points} points"
     if aim.goal in ONE_SHARE:
         return f"A {aim.goal} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
     if aim.goal == "agreement":
-        return f"Krippendorff’s α of answers on {points}."
-    between = f"{counted(systems, 'system')} on {points}"
+        return f"Krippendorff’s α of answers on {on}."
+    between = f"{counted(systems, 'system')} on {on}"
     pairs = systems - 1 if aim.reference else systems * (systems - 1) // 2
     if aim.goal == "equivalence":
         gap = f" that differ by {aim.effect:g}" if aim.effect else ""
@@ -178,14 +176,14 @@ def names_of_columns(aim: Aim, systems: int) -> list[str]:
         "texts each",
         *shown,
         f"width of {level:g}% interval",
-        "hits",
+        "submissions",
         "hours",
         "cost",
     ]
 
 
 def cells_of(aim: Aim, plan: Plan) -> list[str]:
-    """The cells under `names_of_columns`. Hits are counted as often as they are done."""
+    """The cells under `names_of_columns`."""
     design, power, cost = plan.design, plan.power, plan.cost
     sizes = [f"{number:,}" for number in (design.items, design.raters, design.workers, design.busiest)]
     shown = [power_in_words(plan), *([percent(power.power_all)] if aim.compares and design.systems > 2 else [])]
@@ -200,5 +198,5 @@ def cheapest_in_words(plan: Plan) -> str:
     hours = "" if cost.hours is None else f", {hours_in_words(cost.hours)} hours of work"
     return (
         f"{counted(design.items, 'item')} × {counted(design.raters, 'rater')}: {counted(design.workers, 'worker')}, "
-        f"{counted(cost.submissions, 'hit')}{hours}, {money(cost.total)}."
+        f"{counted(cost.submissions, 'submission')}{hours}, {money(cost.total)}."
     )

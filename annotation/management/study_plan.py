@@ -103,7 +103,7 @@ class PlanActions:
             tried = sorted(set(raters or raters_to_try(max(5, facts.raters), 2 if goal == "agreement" else 1)))
             plans = list(planner.table(counts, tried))
             wanted = None if goal == "agreement" else power
-            smallest = [planner.fewest_raters(count, power=wanted) for count in counts] if wanted else []
+            smallest = [] if wanted is None else planner.smallest(counts, tried[-1], power=wanted)
         except ValueError as error:
             raise CommandError(f"{str(error)[:1].upper()}{str(error)[1:]}.") from None
         self.say([f"{components_in_words(variances.components)}.", f"Source: {variances.source}."])

@@ -74,8 +74,8 @@ def test_equivalence_has_the_power_of_two_one_sided_t_tests() -> None:
 @pytest.mark.parametrize("number", [2, 3, 5, 10])
 def test_power_is_that_of_studies_made_by_other_code(number: int) -> None:
     """A few designs of `bench.planned_power`: 300 studies, so within four standard errors of a difference."""
-    planned, found = compared(CASES[number - 1], 300, seed=2, say=lambda line: None)
-    assert planned == pytest.approx(found, abs=4 * math.sqrt(2 * 0.25 / 300))
+    planned, simulated = compared(CASES[number - 1], 300, seed=2, say=lambda line: None)
+    assert planned == pytest.approx(simulated, abs=4 * math.sqrt(2 * 0.25 / 300))
 
 
 @pytest.mark.parametrize("crossing", list(CROSSINGS))
@@ -199,9 +199,9 @@ def planner(**changes: object) -> Planner:
 def test_the_fewest_items_are_those_of_the_paired_t_test() -> None:
     """Items, each rated by another worker: statsmodels solves for the number of pairs."""
     pairs = math.ceil(TTestPower().solve_power(0.4 / math.sqrt(1.2), None, 0.05, 0.8))
-    found = planner(simulations=600).fewest_items(1, 10, power=0.8)
-    assert found.design.items == pytest.approx(pairs, abs=7)
-    assert found.power.power >= 0.8
+    fewest = planner(simulations=600).fewest_items(1, 10, power=0.8)
+    assert fewest.design.items == pytest.approx(pairs, abs=7)
+    assert fewest.power.power >= 0.8
 
 
 def test_what_no_number_of_raters_reaches_is_said_by_the_plan() -> None:

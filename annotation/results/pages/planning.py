@@ -120,8 +120,8 @@ def plan(request: SignedIn, study: Study) -> HttpResponse:
 def earlier_studies(request: SignedIn, study: Study) -> list[Study]:
     """The user's studies of the same type that people have answered, the one that this was duplicated from first."""
     answered = studies_of(request.user).filter(task_type=study.task_type, submissions__isnull=False)
-    found = list(answered.exclude(pk=study.pk).distinct().order_by("-pk")[:MOST_STUDIES])
-    return sorted(found, key=lambda other: other.pk != study.duplicated_from_id)
+    recent = list(answered.exclude(pk=study.pk).distinct().order_by("-pk")[:MOST_STUDIES])
+    return sorted(recent, key=lambda other: other.pk != study.duplicated_from_id)
 
 
 def planned(request: SignedIn, facts: StudyFacts, asked: dict[str, Any]) -> dict[str, Any]:
