@@ -30,6 +30,7 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions = questions_of(instruments)
+    ways_in = recruitment_of(study)
     sections: list[ReportSection] = []
     for instrument in instruments:
         sections += [section for section in task.sections(instrument.config) if section not in sections]
@@ -69,8 +70,8 @@ def describe_study(study: Study) -> StudyDescription:
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
-        recruitment=recruitment_of(study),
-        conditions=conditions_of(study),
+        recruitment=ways_in,
+        conditions=conditions_of(study, ways_in),
         balance=task.balance,
         minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,
