@@ -5,9 +5,9 @@ and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
 between answers; ``stopped.csv`` if workers stopped early for part pay. For people who publish it, there are also
 ``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
-with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number is
-missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers
-as one from the database.
+with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number
+is missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same
+numbers as one from the database.
 """
 
 from __future__ import annotations
@@ -206,9 +206,9 @@ def _counted(data: StudyData) -> StudyData:
 # --- the bundle ---
 
 
-def write_bundle(data: StudyData, out: BinaryIO) -> None:
-    """Write the bundle as a zip archive. The same data give the same bytes."""
-    write_bundle_tables(data.description, _rows_of(data), out)
+def write_bundle(data: StudyData, out: BinaryIO, pages: Mapping[str, Page] | None = None) -> None:
+    """Write the bundle as a zip archive, with the ``pages`` that workers saw. The same data give the same bytes."""
+    write_bundle_tables(data.description, _rows_of(data), out, pages=pages)
 
 
 def write_bundle_tables(

@@ -31,6 +31,7 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions = questions_of(instruments)
+    ways_in = recruitment_of(study)
     sections: list[ReportSection] = []
     for instrument in instruments:
         sections += [section for section in task.sections(instrument.config) if section not in sections]
@@ -77,8 +78,8 @@ def describe_study(study: Study) -> StudyDescription:
         own_work=task.own_work,
         factors=declared_factors(study, arms, [question.topic for question in questions]),
         suggested_factors=task.factors(whole_study.config),
-        recruitment=recruitment_of(study),
-        conditions=conditions_of(study),
+        recruitment=ways_in,
+        conditions=conditions_of(study, ways_in),
         balance=task.balance,
         minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,

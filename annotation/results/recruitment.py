@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from analysis.description import Recruitment
 from annotation.models import Study
 from annotation.platforms import all_platforms
+from annotation.platforms.link import PLATFORM as LINK
 from annotation.recruiting.publishing import settings_of
 from common.words import money
 
@@ -26,12 +29,12 @@ def recruitment_of(study: Study) -> list[Recruitment]:
     ]
 
 
-def conditions_of(study: Study) -> list[tuple[str, str]]:
-    """What else decided who took part, and on what terms. One query."""
+def conditions_of(study: Study, ways_in: Sequence[Recruitment]) -> list[tuple[str, str]]:
+    """What else decided who took part, and on what terms, besides these ways in. One query."""
     rows: list[tuple[str, str]] = []
     if study.access == Study.Access.INVITED:
         rows.append(("invitation", "only people with a personal link"))
-    elif any(platform == "link" for platform in study.postings.values_list("platform", flat=True)):
+    elif any(way_in.name == LINK for way_in in ways_in):
         rows.append(("repeated participation", IDENTITY[study.identity]))
     if study.exam_study:
         rows.append(("exam", f"at least {study.exam_percent}% right answers in an exam (study {study.exam_study})"))
