@@ -70,10 +70,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if len(args.factor) > 2:
-        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
-    if len(set(args.factor)) < len(args.factor):
-        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
+    check_options(args)
     frame, unrated = read_rows(args)
     criteria = answers_in(args, frame)
     factors = {name: level_codes(frame[name].astype(str).to_numpy()) for name in args.factor}
@@ -109,11 +106,19 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def check_options(args: argparse.Namespace) -> None:
+    """InputError: options that do not go together."""
+    if len(args.factor) > 2:
+        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
+    if len(set(args.factor)) < len(args.factor):
+        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
+    if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
+        raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
+
+
 def read_rows(args: argparse.Namespace) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """The rows with an answer, and by factor a note on levels without any. InputError: an option or a cell that cannot
     be used."""
-    if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
-        raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
     conditions = [condition_of(text) for text in args.where]
     named = [args.worker, *([] if args.no_item else [args.item]), *args.factor]
     optional = [column for column in (args.part, args.context) if column]

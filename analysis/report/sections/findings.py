@@ -16,9 +16,9 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate
-from analysis.factors import factors_of, level_names, levels_in_order
+from analysis.factors import factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
@@ -131,10 +131,13 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     """The factor's levels on every criterion whose answers have any; a note for those that cannot be compared."""
     comparisons: dict[str, Comparison] = {}
     problems: dict[str, list[str]] = {}
+    unrated: dict[str, list[str]] = {}
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
+        if missing := levels_without(source.data, factor, names):
+            unrated.setdefault(names_in_words(missing), []).append(criterion.name)
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
@@ -144,6 +147,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
             if factor.reference and not reference:
                 missing = f"no answer has the reference {factor.reference}: all levels are compared with each other"
                 problems.setdefault(missing, []).append(criterion.name)
+    for levels, topics in unrated.items():
+        evidence.add(Note(f"By {factor.name}, without answers on {', '.join(topics)}, so not compared: {levels}."))
     for problem, topics in problems.items():
         evidence.add(Note(f"By {factor.name}, on {', '.join(topics)}: {problem}.", "warning"))
     return comparisons
