@@ -1,5 +1,5 @@
-"""What is wrong with a declared factor: what the items and arms show before anybody has answered, and what is left
-without answers. Sentences for reports, pages and the command line."""
+"""What is wrong with a declared factor, as far as the items and arms show it: sentences for reports, pages and the
+command line."""
 
 from __future__ import annotations
 
@@ -102,14 +102,6 @@ def _with_levels(factor: Factor, levels: list[str], description: Comparable) -> 
 
 def _unit(factor: Factor) -> str:
     return {"item": "item", "part": "part", "arm": "arm"}[factor.of]
-
-
-def unanswered(factor: Factor, levels: Collection[str], answered: Collection[str]) -> FactorProblem | None:
-    """Levels that no answer is about; None if there are none, or no level has an answer."""
-    names = [level for level in levels if level not in answered]
-    if not names or not answered:
-        return None
-    return FactorProblem(f"No answer is about {named(names)}, so {factor.name} is compared without.")
 
 
 def named(names: Collection[str]) -> str:

@@ -8,7 +8,7 @@ in.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -205,6 +205,14 @@ def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
         worker: text.strip() if math.isnan(value) else points.get(value, f"{value:g}")
         for worker, value, text in answers[["worker", "value", "text"]].itertuples(index=False, name=None)
     }
+
+
+def levels_without(data: StudyData, factor: Factor, rated: Collection[str]) -> list[str]:
+    """The levels of main items or of arms that are not among ``rated``, in order."""
+    if factor.of == "worker":
+        return []
+    main = replace(data, items=data.items[data.items["role"] == "main"])
+    return [level for level in levels_in_order(main, factor) if level and level not in rated]
 
 
 def levels_in_order(data: StudyData, factor: Factor) -> Sequence[str]:

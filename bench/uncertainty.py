@@ -39,7 +39,7 @@ def cells_of(trial: Trial, which: str) -> Iterator[Design]:
     for design in designs([10, 30, 100]):
         if chosen is not None and (design.items, design.workers, design.per_item) not in chosen:
             continue
-        if which == "few" and (design.sd_items, design.sd_workers) in ((1.0, 0.0), (0.0, 1.0)):
+        if which == "few" and (design.sd_items, design.sd_workers) not in ((0.0, 0.0), (1.0, 1.0)):
             continue
         yield design
         if trial.interacts:

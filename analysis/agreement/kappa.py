@@ -33,7 +33,8 @@ def fleiss_kappa(
     formula.
 
     Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note counts the
-    others. ``raters``, ``interval`` and ``both_orders`` as in `krippendorff_alpha`. NaN with a note if every rating has the same value.
+    others. ``raters``, ``interval`` and ``both_orders`` as in `krippendorff_alpha`. NaN with a note if every rating has
+    the same value.
 
     ValueError: no ratings, no unit with two, only one rater.
 

@@ -73,10 +73,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if len(args.factor) > 2:
-        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
-    if len(set(args.factor)) < len(args.factor):
-        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
+    check_options(args)
     whole = read_input(args, open_answers(args.file, accept_edited=args.accept_edited))
     comparisons, crossings = compared(args, whole)
     if not comparisons:
@@ -111,6 +108,18 @@ def print_tables(
         print("\nNot compared")
     for note in dict.fromkeys(whole.notes):
         print(f"  {note}")
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """InputError: options that do not go together."""
+    if len(args.factor) > 2:
+        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
+    if len(set(args.factor)) < len(args.factor):
+        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
+    if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
+        raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
+
+
 
 
 def compared(args: argparse.Namespace, whole: Input) -> tuple[dict[str, dict[str, Comparison]], dict[str, Crossing]]:

@@ -55,8 +55,6 @@ class Input:
 
 def read_input(args: argparse.Namespace, source: AnswerFile) -> Input:
     """InputError: an option or a cell that cannot be used, nothing to compare."""
-    if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
-        raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
     if source.is_study:
         return of_study(args, source)
     for name in ("value", "factor"):

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
@@ -204,3 +205,24 @@ def test_agreement_does_not_depend_on_which_system_the_file_calls_first(tmp_path
         assert agreed["Fleiss’ κ"] == sections["preference"]["overall"]["fleiss_kappa"]
         found.append(agreed)
     assert found[0] == found[1]
+
+
+def test_agreement_on_texts_without_system_names_counts_both_orders(tmp_path: Path) -> None:
+    """Turning half of the items round changes neither α nor κ; α is the krippendorff package's on both orders."""
+    rng = np.random.default_rng(7)
+    chosen = {(f"i{at}", f"w{of}"): int(rng.choice([1, 1, 0, -1])) for at in range(18) for of in range(6)}
+    table = np.array([[chosen[f"i{at}", f"w{of}"] for at in range(18)] for of in range(6)], dtype=float)
+    agreed = []
+    for name, flip in (("as_filed", set()), ("turned", {f"i{at}" for at in range(18) if at % 4 > 1})):
+        items = [an_item(f"i{at}", "", "") for at in range(18)]
+        values: Values = {key: -value if key[0] in flip else value for key, value in chosen.items()}
+        _, sections = built(study_data(items, values, **CHOICE), tmp_path / name)
+        agreed.append(sections["answers"]["overall"]["agreement"])
+        assert agreed[-1]["Fleiss’ κ"] == sections["preference"]["overall"]["fleiss_kappa"]
+    for name, coefficient in agreed[0].items():
+        for part in ("value", "low", "high"):
+            assert coefficient[part] == pytest.approx(agreed[1][name][part], rel=1e-9)
+    reference = krippendorff.alpha(np.hstack([table, -table]), level_of_measurement="nominal")
+    assert agreed[0]["Krippendorff’s α, nominal"]["value"] == pytest.approx(reference, rel=1e-9)
+    alone = krippendorff.alpha(table, level_of_measurement="nominal")
+    assert alone != pytest.approx(reference, abs=0.005)

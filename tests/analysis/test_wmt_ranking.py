@@ -13,8 +13,8 @@ from analysis.findings.wmt import rank_sum_p, wmt_ranking
 #: Of five language pairs: the p of WMT's rank-sum tests, by row the systems from the best down (only those below 5% are
 #: released), and the released clusters. Source: wmt21-news-systems, folder humaneval, files adwilcox-*.csv
 #: and clusters.csv (Akhbardeh et al. 2021). Of systems that differ from all lower ones, only the largest p is here.
-#: In a sixth pair, Hindi–Bengali, the release does not follow the rule: each of the seven better systems beats the eighth
-#: (p of 0.00029, 0.0386 and 0.0011 by the three next to it), but all four are in one cluster.
+#: In a sixth pair, Hindi–Bengali, the release does not follow the rule: all seven better systems beat the eighth (p of
+#: 0.00029, 0.0386 and 0.0011 for the three next to it), but all four are in one cluster.
 RELEASED = {
     "Zulu–Xhosa": (
         {(0, 1): 7.6e-5, (0, 2): 3.3e-7, (0, 3): 1.3e-10, (0, 4): 3e-127, (1, 3): 0.0061, (1, 4): 2e-113,

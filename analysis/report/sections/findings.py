@@ -16,10 +16,10 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate
-from analysis.factor_checks import design_problems, unanswered
-from analysis.factors import ARM, factors_of, level_names, levels_in_order
+from analysis.factor_checks import design_problems
+from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
@@ -66,7 +66,7 @@ def make_section(source: Source) -> Section | None:
     evidence = Section("", "")
     compared_topics: set[str] = set()
     for factor in list(factors):
-        if has_problems(source, evidence, factor, criteria):
+        if has_problems(source, evidence, factor):
             factors.remove(factor)
             continue
         if factor.of == "part":
@@ -90,15 +90,11 @@ def make_section(source: Source) -> Section | None:
     return section
 
 
-def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> bool:
-    """Whether a declared factor cannot be compared at all. Adds what is wrong with it."""
+def has_problems(source: Source, evidence: Section, factor: Factor) -> bool:
+    """Whether a declared factor cannot be compared at all. Adds what is wrong with it, as far as the design shows."""
     if factor not in source.description.factors:
         return False
     problems = design_problems(factor, source.description, source.items.reset_index())
-    answered = [names for criterion in criteria for names in codes_of(source, factor, criterion)[1]]
-    if not any(problem.blocks for problem in problems):
-        left = unanswered(factor, levels_in_order(source.data, factor), answered)
-        problems += [left] if left else []
     # A reference without answers is noted beside the criteria that lack it.
     for problem in problems:
         if problem.setting != "reference":
@@ -157,10 +153,13 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     """The factor's levels on every criterion whose answers have any; a note for those that cannot be compared."""
     comparisons: dict[str, Comparison] = {}
     problems: dict[str, list[str]] = {}
+    unrated: dict[str, list[str]] = {}
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
+        if missing := levels_without(source.data, factor, names):
+            unrated.setdefault(names_in_words(missing), []).append(criterion.name)
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
@@ -170,6 +169,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
             if factor.reference and not reference:
                 missing = f"no answer has the reference {factor.reference}: all levels are compared with each other"
                 problems.setdefault(missing, []).append(criterion.name)
+    for levels, topics in unrated.items():
+        evidence.add(Note(f"By {factor.name}, without answers on {', '.join(topics)}, so not compared: {levels}."))
     for problem, topics in problems.items():
         evidence.add(Note(f"By {factor.name}, on {', '.join(topics)}: {problem}.", "warning"))
     return comparisons
