@@ -64,7 +64,9 @@ def make_section(source: Source) -> Section:
         section.data[topic] = {"level": questions[topic].scale.level, "n": 0}
     unknown = [topic for topic in answered if topic in source.unknown]
     if unknown:
-        text = f"The task type does not describe {', '.join(unknown)}: answers count as numbers on an interval scale."
+        this = "this question" if len(unknown) == 1 else "these questions"
+        listed = ", ".join(unknown)
+        text = f"The task type does not describe {this}, so answers count as numbers on an interval scale: {listed}."
         section.add(Note(text, "warning"))
     evidence = {topic: question_parts(source, section, topic, questions[topic]) for topic in answered}
     if answered:

@@ -97,9 +97,7 @@ def coding_study(*, comments: int = 150, seed: int = 2) -> StudyData:
             for coder in answers:
                 seen = {label for label in targets if (label in true) != (rng.random() < 0.04)} or {"vague"}
                 answers[coder][name] = {label: float(label in seen) for label in targets}
-    sections = (
-        ReportSection("coding", {"topic": "labels", "null_labels": ["vague"], "categories": dict(CATEGORIES)}),
-    )
+    sections = (ReportSection("coding", {"topic": "labels", "null_labels": ["vague"], "categories": dict(CATEGORIES)}),)
     submissions = [(coder, number, rows) for number, (coder, rows) in enumerate(answers.items(), start=1)]
     return rated_together(
         items, submissions, task_type="comment_coding", questions=(question,), scores=(), sections=sections
