@@ -10,7 +10,7 @@ import pytest
 
 from analysis.data import StudyData
 from analysis.description import Point, QuestionDescription, ReportSection, Scale
-from analysis.report.sections.detection import significant_if
+from analysis.report.sections.detection_tables import significant_if
 from tests.analysis.support.judged import DETECTION, an_item, rated_together
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.studies import arm

@@ -68,7 +68,7 @@ def add_tradeoff(
             [(score.high - score.low) / 2 for _, score, _ in tradeoff.points],
         )
     means = ratings_by_system(source, topic, systems)
-    points = [point | {"mean_rating": means.get(point["system"])} for point in points]
+    points = [point | {"mean_rating": means.get(str(point["system"]))} for point in points]
     section.data["tradeoff"]["points"] = points
     columns = [
         Column("System", "name", shows="system"),
