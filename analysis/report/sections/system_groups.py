@@ -8,24 +8,44 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions
-from analysis.preference import SystemScores, comparison_dimensions, comparisons_from_ratings, ranked, system_scores
+from analysis.preference import (
+    Comparisons,
+    SystemScores,
+    comparison_dimensions,
+    comparisons_from_ratings,
+    ranked,
+    system_scores,
+)
 from analysis.report.blocks import Fold, Note, Section
 from analysis.report.estimates import how, number
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
 
-if TYPE_CHECKING:
-    from analysis.report.sections.systems import Rated
-
 #: A parameter with its value, such as “=0.7” in “top_p=0.7”.
 PARAMETER = re.compile(r"\s*[=:]\s*-?\d[\d.e-]*")
+
+
+@dataclass(frozen=True)
+class Rated:
+    """Ratings with ``system``, ``context``, ``hit`` and ``submission``; all comparisons within submissions, and which
+    of these belong together."""
+
+    ratings: pd.DataFrame
+    comparisons: Comparisons
+    dimensions: Dimensions
+
+    def of(self, column: str) -> np.ndarray[Any, Any]:
+        """A column of the first rating of every comparison, (M,)."""
+        return np.asarray(self.ratings[column].to_numpy()[self.comparisons.left])
 
 
 def family_of(system: str) -> str:

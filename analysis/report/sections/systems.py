@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis import plots
-from analysis.inference import Dimensions
 from analysis.preference import (
-    Comparisons,
     Strengths,
     SystemScores,
     bradley_terry,
@@ -34,26 +30,12 @@ from analysis.report.estimates import attempt, how, interval, number, with_inter
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.finding_sentences import names
 from analysis.report.sections.likelihood import add_likelihood, add_tradeoff
-from analysis.report.sections.system_groups import add_families, add_pools, ways
+from analysis.report.sections.system_groups import Rated, add_families, add_pools, ways
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 
 #: A system's rank, and the best and worst that the data do not exclude.
 Ranks = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Rated:
-    """Ratings with ``system``, ``context``, ``hit`` and ``submission``; all comparisons within submissions, and which
-    of these belong together."""
-
-    ratings: pd.DataFrame
-    comparisons: Comparisons
-    dimensions: Dimensions
-
-    def of(self, column: str) -> np.ndarray[Any, Any]:
-        """A column of the first rating of every comparison, (M,)."""
-        return np.asarray(self.ratings[column].to_numpy()[self.comparisons.left])
 
 
 def make_section(
