@@ -207,8 +207,8 @@ def shares_by_level(
     ]
     tests = [shares.p_difference(first, second, bounds=(-1, 1), cautious=True) for _, first, second, *_ in pairs]
     differences = [
-        ShareDifference(str(label), *ends, shares.difference(first, second, bounds=(-1, 1)), p, p_corrected)
-        for (label, first, second, *ends), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
+        ShareDifference(str(label), one, other, shares.difference(first, second, bounds=(-1, 1)), p, p_corrected)
+        for (label, first, second, one, other), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
     ]
     return records, differences
 

@@ -14,13 +14,18 @@ from django import forms
 from analysis.description import ReportSection, Scale
 from annotation.task_types.base import Page, Text
 from annotation.task_types.items import Json
-from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.questions import ChoiceQuestion, Grid, Part, Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm, TopicsField
 from annotation.task_types.wording import scale_texts, worded
 
 AGREEMENT = Scale.numbered("agreement", 7, low="Strongly disagree", high="Strongly agree")
-LIKELIHOOD = Scale.of("likelihood", "ordinal", ["Very likely", "Somewhat likely", "Somewhat unlikely", "Very unlikely"])
 AGAIN = "use_again"
+#: Answers without an order: what would have to change is another matter in each (Clark 2021, Table 2.4).
+USE_AGAIN = Scale.of(
+    AGAIN,
+    "nominal",
+    ["Yes, as they are", "Only if the suggestions were better", "Only if I could write in another way", "No"],
+)
 LISTS = ("statements", "survey_statements", "survey_questions", "solo_questions", "suggestion_statements")
 #: Names of parts of these pages.
 RESERVED = (AGAIN, *LISTS)
@@ -122,9 +127,9 @@ def survey_questions(config: Json, texts: Mapping[str, str]) -> list[Question]:
     return questions + _open_questions(config)
 
 
-def _again(texts: Mapping[str, str]) -> ScaleQuestion:
-    scale = worded("likelihood", LIKELIHOOD, texts)
-    return ScaleQuestion(AGAIN, texts["survey.again"], AGAIN, scale)
+def _again(texts: Mapping[str, str]) -> ChoiceQuestion:
+    scale = worded(AGAIN, USE_AGAIN, texts)
+    return ChoiceQuestion(AGAIN, texts["survey.again"], AGAIN, scale)
 
 
 def _open_questions(config: Json) -> list[TextQuestion]:
@@ -141,10 +146,10 @@ def survey_texts(config: Json) -> Sequence[Text]:
     ]
     if config["suggestions"]:
         suggestions_line = "And about the suggestions: how much do you agree?"
-        again_question = "How likely is it that you would use such suggestions again?"
+        again_question = "Would you use such suggestions again?"
         texts += [
             Text("survey.suggestions", "Line above the statements about suggestions", suggestions_line, group),
             Text("survey.again", "Question about using suggestions again", again_question, group),
         ]
-        texts += scale_texts("likelihood", LIKELIHOOD, "Scale of the question about using suggestions again")
+        texts += scale_texts(AGAIN, USE_AGAIN, "Answers to the question about using suggestions again")
     return [*texts, *scale_texts("agreement", AGREEMENT, "Scale of the statements")]

@@ -10,7 +10,7 @@ import pytest
 
 from analysis.data import StudyData
 from analysis.description import Point, QuestionDescription, ReportSection, Scale
-from analysis.report.sections.detection import significant_if
+from analysis.report.sections.detection_tables import significant_if
 from tests.analysis.support.judged import DETECTION, an_item, rated_together
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.studies import arm
@@ -51,20 +51,18 @@ def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
     ratings = data.ratings
     origin = ratings["item"].str.contains("gpt")
     assert section["measures"]["accuracy"]["value"] == pytest.approx(((ratings["value"] >= 3) == origin).mean())
-    assert len(section["cells"]) == 12
-    assert {(cell["domain"], cell["model"]) for cell in section["cells"]} == {(d, m) for d in DOMAINS for m in MODELS}
     assert sum(row["workers"] for row in section["score_counts"]) == 48
-    assert len(section["against_chance"]) == 12
-    (models,) = section["between_models"]
-    assert models["difference"]["value"] > 0 and models["first"] == "gpt2"
-    assert len(section["between_domains"]) == 3
-    assert section["published_between_models"]["df"] == 46
-    assert section["published_between_domains"]["anova"]["df_within"] == 45
-    assert len(section["published_between_domains"]["tukey"]) == 3
-    assert section["published_between_arms"]["df"] == 46
-    published = section["published_against_chance"].values()
+    cells = {(cell["level"], cell["domain"]) for cell in section["cells by model"]}
+    assert cells == {(model, domain) for model in (*MODELS, "Overall") for domain in (*DOMAINS, "Overall")}
+    (models,) = section["differences by model"]
+    assert models["pair"]["difference"]["value"] > 0 and models["pair"]["first"] == "gpt2"
+    assert models["published"]["df"] == 46
+    assert len(section["differences by model within domain"]) == 3
+    assert [test["anova"]["df_within"] for test in section["domains within model"]] == [21, 21, 45]
+    assert section["differences by arm"][0]["published"]["df"] == 46
+    published = [cell["published"] for cell in section["chance by model"]]
     assert all(test["threshold"] == pytest.approx(0.05 / 12) for test in published)
-    assert "the texts count as fixed" in page and "0.0000" not in page
+    assert "the texts as fixed" in page and "0.0000" not in page
     assert unknown_numbers(is_sound(page), sections) == []
     assert "significant if p &lt; 0.00417 (Bonferroni, 12 tests)" in page  # 0.05 / 12 = 0.0041667
 

@@ -49,7 +49,7 @@ def test_the_error_is_in_the_place_of_the_section(
         "tables": [],
     }
     keys = list(sections)
-    assert keys.index("data") < keys.index("systems") < keys.index("diversity") < keys.index("answers")
+    assert keys.index("systems") < keys.index("diversity") < keys.index("answers") < keys.index("data")
     assert "ZeroDivisionError: nothing to divide &lt;by&gt;." in page
     assert [record.exc_info is not None for record in caplog.records] == [True]
 

@@ -124,7 +124,7 @@ def test_without_factors_each_criterion_has_its_mean(tmp_path: Path) -> None:
     values = {(f"i{item}", f"w{worker}"): float(1 + (item + worker) % 7) for item in range(6) for worker in range(6)}
     _, found = findings([a_set(f"i{at}") for at in range(6)], values, tmp_path)
     mean = float(np.mean(list(values.values())))
-    assert found["sentences"] == [{"criterion": "creative", "sentence": found["sentences"][0]["sentence"]}]
+    assert [row["criterion"] for row in found["sentences"]] == ["creative", "agreement"]
     assert found["sentences"][0]["sentence"].startswith(f"Mean {mean:.2f} [")
     assert found["sentences"][0]["sentence"].endswith("over 36 answers.")
 

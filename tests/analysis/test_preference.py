@@ -141,17 +141,18 @@ def test_kappa_of_three_categories(tmp_path: Path) -> None:
     found = sections["preference"]["overall"]
     assert found["fleiss_kappa"]["value"] == pytest.approx((2 / 3 - 5 / 9) / (1 - 5 / 9))
     # The items' file names no systems.
-    assert (found["pairs"][0]["first"], found["pairs"][0]["second"]) == ("text 1", "text 2")
+    assert (found["pairs"][0]["first"], found["pairs"][0]["second"]) == ("first text", "second text")
 
 
 def test_pairs_of_systems_are_kept_apart(tmp_path: Path) -> None:
     items = [an_item("a", "A", "B"), an_item("b", "B", "C"), an_item("c", "A", "A"), an_item("d", "", "B")]
     values: Values = {(name, "x"): 1 for name in "abcd"}
 
-    _, sections = built(study_data(items, values, **CHOICE), tmp_path)
+    page, sections = built(study_data(items, values, **CHOICE), tmp_path)
 
     pairs = [(each["first"], each["second"]) for each in sections["preference"]["overall"]["pairs"]]
-    assert pairs == [("A", "B"), ("B", "C"), ("A, text 1", "A, text 2"), ("text 1", "text 2")]
+    assert pairs == [("A", "B"), ("B", "C"), ("first text", "second text")]
+    assert "1 choice between two texts by one system, left out." in page
     assert all("1 item only" in each["share"]["note"] for each in sections["preference"]["overall"]["pairs"])
 
 
@@ -174,8 +175,8 @@ def test_the_headline_is_about_items_and_workers_and_p_is_never_zero(tmp_path: P
     assert 0 < pair["p_ties_dropped"] < 0.0001
     assert "0.0000" not in page and "&lt; 0.0001" in page
     assert "the paper’s test" in page and "too sure if items or workers differ" in page
-    low, high = (f"{pair['share'][end]:.2f}" for end in ("low", "high"))
-    assert f"[{low}, {high}] overall" in page
+    share, low, high = (f"{pair['share'][end]:.2f}" for end in ("value", "low", "high"))
+    assert f"gpt is preferred to human in {share} [{low}, {high}] of choices that are no tie; p &lt; 0.0001" in page
 
 
 def test_holms_correction_is_over_pairs_and_criteria(tmp_path: Path) -> None:

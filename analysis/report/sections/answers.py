@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import pandas as pd
@@ -41,6 +41,8 @@ MOST_BARS = 25
 #: The α of more questions would not be read in one sentence.
 MOST_NAMED = 3
 OPTION_FIGURE = {
+    "choice": "share of each answer",
+    "scale": "share of each answer",
     "choices": "share of answers that chose each option",
     "ranking": "mean rank of each option, 1 the best",
 }
@@ -64,11 +66,19 @@ def make_section(source: Source) -> Section:
         section.data[topic] = {"level": questions[topic].scale.level, "n": 0}
     unknown = [topic for topic in answered if topic in source.unknown]
     if unknown:
-        text = f"The task type does not describe {', '.join(unknown)}: answers count as numbers on an interval scale."
+        this = "this question" if len(unknown) == 1 else "these questions"
+        listed = ", ".join(unknown)
+        text = f"The task type does not describe {this}, so answers count as numbers on an interval scale: {listed}."
         section.add(Note(text, "warning"))
     evidence = {topic: question_parts(source, section, topic, questions[topic]) for topic in answered}
     if answered:
         section.add(questions_table(source, section, answered))
+    for topic in answered:
+        if questions[topic].scale.level == "nominal" and (options := section.data[topic].get("options")):
+            caption = f"{topic}: {OPTION_FIGURE[questions[topic].kind]}"
+            section.add(estimates_table(caption, options, note=OPTION_NOTE))
+            if not questions[topic].targets:
+                section.answers.append((topic, shares_in_words(options)))
     for topic, parts in evidence.items():
         section.add(Fold(f"{topic}: distribution of answers, and agreement" if not own_work else topic, parts))
     if agreed := agreement_in_words(source, section):
@@ -86,7 +96,7 @@ def question_parts(source: Source, section: Section, topic: str, question: Quest
     parts: list[Part] = [Heading(question.label)]
     if level != "pairwise":  # which text an item lists first says nothing; the section on preference names systems
         parts.append(bar_figure(key, topic, counts))
-    if options:
+    if options and level != "nominal":  # shares of categories are shown above
         parts.append(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
     if centre:
         caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
@@ -144,6 +154,12 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
         "Intervals are about new items and, with five workers or more, other workers."
     )
     return Table("Questions", columns, topics, "" if source.description.own_work else note)
+
+
+def shares_in_words(shares: Mapping[str, Estimate]) -> str:
+    """The most frequent answers with their shares."""
+    most = sorted(shares, key=lambda name: -shares[name].value)[:MOST_NAMED]
+    return "; ".join(f"“{name}” {with_interval(shares[name])}" for name in most) + " of answers."
 
 
 def value_of(estimate: Estimate | None) -> float | None:
@@ -219,9 +235,16 @@ def location(source: Source, topic: str, frame: pd.DataFrame) -> dict[str, Estim
 def by_option(
     source: Source, topic: str, question: QuestionDescription, frame: pd.DataFrame
 ) -> list[tuple[str, Estimate]]:
-    """The mean rating of each option of a question: the share of workers who chose it, or its mean rank."""
+    """The share of answers that chose each option, or its mean rank in a ranking."""
     options = []
     bounds = source.ends_of(topic)
+    if question.scale.level == "nominal" and not question.targets:
+        dimensions = source.dimensions_of(frame)
+        for point in question.ratings_scale.points:
+            chosen = (frame["value"] == point.value).to_numpy(dtype=float)
+            share = attempt(partial(mean_estimate, chosen, dimensions, bounds=(0, 1)), n_of="answers")
+            options.append((point.label or point.key, share))
+        return options
     for target, label in question.targets.items():
         rows = frame[frame["target"] == target]
         mean = Estimate(math.nan, n_of="answers", note="nobody has answered")

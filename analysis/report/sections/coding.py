@@ -129,7 +129,9 @@ def factors_of_comments(source: Source) -> dict[str, dict[str, str]]:
         levels = item_levels(items.reset_index(), name)
         partition = tuple(pd.factorize(levels)[0].tolist())
         if 2 <= levels[levels != ""].nunique() <= MOST_LEVELS and partition not in partitions:
-            columns[f"writer’s {name.removeprefix(FROM)}" if name.startswith(FROM) else name] = levels.to_dict()
+            columns[f"writer’s {name.removeprefix(FROM)}" if name.startswith(FROM) else name] = {
+                str(comment): str(level) for comment, level in levels.items()
+            }
             partitions.append(partition)
     return columns
 

@@ -285,7 +285,7 @@ def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figur
 def add_all_crossings(
     source: Source, section: Section, factors: Sequence[Factor], criteria: Sequence[Criterion]
 ) -> None:
-    """Every two factors; folded if there are more than two, because nobody reads all of their combinations."""
+    """All pairs of factors; folded if there are more than two factors: nobody reads all combinations."""
     evidence = Section("", "")
     for first, second in combinations(factors, 2):
         # Who wrote a text is what accuracy is about.

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 
 from analysis import plots
-from analysis.estimate import p_value
-from analysis.inference import LEAST_CLUSTERS, Dimensions
+from analysis.estimate import Estimate, p_value
+from analysis.inference import LEAST_CLUSTERS, Dimensions, mean_estimate
 from analysis.preference import (
     Bin,
     Quadratic,
     SystemScores,
+    Tradeoff,
     TwoLines,
     binned_means,
     quadratic_turn,
@@ -21,16 +23,22 @@ from analysis.preference import (
     two_lines,
 )
 from analysis.report.blocks import Figure, Heading, Note, Section
-from analysis.report.estimates import interval, number
+from analysis.report.estimates import interval, number, with_interval
 from analysis.report.figures import line_of
+from analysis.report.sections.system_groups import families_of
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
 
 BINS, FEWEST = 10, 30
+#: Readers cannot tell more lines apart.
+MOST_LINES = 3
 
 
-def add_tradeoff(source: Source, section: Section, scores: SystemScores, *, system: str, log_q: str) -> None:
-    """Score against entropy, if the items have log-probabilities under their systems."""
+def add_tradeoff(
+    source: Source, section: Section, scores: SystemScores, topic: str, *, system: str, log_q: str
+) -> None:
+    """Score and mean rating against entropy, if the items have log-probabilities under their systems. Families of
+    decoders are lines (Zhang et al. 2020, Figure 2b)."""
     cells = source.items["cells"]
     values = numbers_in(cells, log_q)
     if not values.notna().any():
@@ -49,21 +57,50 @@ def add_tradeoff(source: Source, section: Section, scores: SystemScores, *, syst
         for name, score, entropy in tradeoff.points
     )
     words = plots.Words(source.key("tradeoff-plot"), title, f"{described}.", "Entropy in nats", "Score")
-    svg = plots.scatter(
-        words,
-        [entropy.value for _, _, entropy in tradeoff.points],
-        [score.value for _, score, _ in tradeoff.points],
-        [(score.high - score.low) / 2 for _, score, _ in tradeoff.points],
-    )
+    families = families_of([name for name, _, _ in tradeoff.points])
+    if 1 < len(families) <= MOST_LINES:
+        svg = plots.curves(words, [family_line(name, of, tradeoff) for name, of in families.items()])
+    else:
+        svg = plots.scatter(
+            words,
+            [entropy.value for _, _, entropy in tradeoff.points],
+            [score.value for _, score, _ in tradeoff.points],
+            [(score.high - score.low) / 2 for _, score, _ in tradeoff.points],
+        )
+    means = ratings_by_system(source, topic, systems)
+    points = [point | {"mean_rating": means.get(str(point["system"]))} for point in points]
+    section.data["tradeoff"]["points"] = points
     columns = [
         Column("System", "name", shows="system"),
         Column("Entropy", shows="entropy"),
         Column("Score", digits=3, shows="score"),
+        Column("Mean rating", shows="mean_rating"),
     ]
     rho = f"Spearman’s ρ over systems: {number(tradeoff.spearman.value)}."
     note = f"Entropy: −mean log q of a system’s texts at each context, averaged over contexts, in nats. {rho}"
     caption = f"{title}: each system’s score, with its 95% interval, against the entropy of its texts."
     section.add(Heading(title), Figure(svg, caption, Table(title, columns, points, note)))
+
+
+def family_line(name: str, systems: Sequence[str], tradeoff: Tradeoff) -> plots.Line:
+    """The systems of one family of decoders, in the order of their entropy."""
+    points = [(entropy.value, score) for system, score, entropy in tradeoff.points if system in systems]
+    return line_of(name[:18], [entropy for entropy, _ in points], [score for _, score in points])
+
+
+def ratings_by_system(source: Source, topic: str, systems: pd.Series) -> dict[str, Estimate]:
+    """The mean rating of every system, about new contexts (or texts) and new workers."""
+    rows = source.ratings_on(topic)
+    rows = rows.assign(system=rows["item"].map(systems), context=rows["item"].map(source.items["context"]))
+    bounds = source.ends_of(topic)
+    means = {}
+    for name, part in rows.groupby("system"):
+        by_context = part["context"].nunique() >= LEAST_CLUSTERS
+        clusters = {"contexts" if by_context else "texts": part["context" if by_context else "item"]}
+        means[str(name)] = mean_estimate(
+            part["value"], Dimensions.of(**clusters, workers=part["worker"]), bounds=bounds
+        )
+    return means
 
 
 def add_likelihood(source: Source, section: Section, topic: str, ratings: pd.DataFrame, *, log_prob: str) -> None:
@@ -90,6 +127,7 @@ def add_likelihood(source: Source, section: Section, topic: str, ratings: pd.Dat
     bins = binned_means(x, y, dimensions=dimensions, weights=weights, bins=BINS, bounds=source.ends_of(topic))
     section.add(bins_figure(source, bins, clusters))
     section.data["likelihood"] = {"bins": bins}
+    section.answers.append(("likelihood", bins_in_words(bins)))
     try:
         curve = quadratic_turn(x, y, dimensions=dimensions, weights=weights)
         lines = two_lines(x, y, dimensions=dimensions, weights=weights)
@@ -98,6 +136,15 @@ def add_likelihood(source: Source, section: Section, topic: str, ratings: pd.Dat
         return
     section.data["likelihood"] |= {"quadratic": curve, "two_lines": lines}
     section.add(turn_table(curve, lines, clusters))
+
+
+def bins_in_words(bins: list[Bin]) -> str:
+    """Where ratings are highest along the log-probability, beside both ends."""
+    best = max(bins, key=lambda of: of.mean.value)
+    ends = f"{with_interval(bins[0].mean)} in the least likely tenth, {with_interval(bins[-1].mean)} in the most likely"
+    if best in (bins[0], bins[-1]):
+        return f"Mean rating {ends}."
+    return f"Mean rating {ends}, and {with_interval(best.mean)} around log-probability {number(best.x, 1)}."
 
 
 def turn_table(curve: Quadratic, lines: TwoLines, clusters: str) -> Table:

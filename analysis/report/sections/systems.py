@@ -7,17 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis import plots
-from analysis.inference import Dimensions
 from analysis.preference import (
-    Comparisons,
     Strengths,
     SystemScores,
     bradley_terry,
@@ -29,31 +25,17 @@ from analysis.preference import (
     ranked,
     system_scores,
 )
-from analysis.report.blocks import Figure, Heading, Highlight, Note, Section
-from analysis.report.estimates import attempt, interval, number
+from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Part, Section
+from analysis.report.estimates import attempt, how, interval, number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.finding_sentences import names
 from analysis.report.sections.likelihood import add_likelihood, add_tradeoff
+from analysis.report.sections.system_groups import Rated, add_families, add_pools, ways
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 
-#: A longer table of pairs of systems is folded at first.
-MOST_PAIRS = 15
 #: A system's rank, and the best and worst that the data do not exclude.
 Ranks = tuple[int, int, int]
-
-
-@dataclass(frozen=True)
-class Rated:
-    """Ratings with ``system``, ``context``, ``hit`` and ``submission``; all comparisons within submissions, and which
-    of these belong together."""
-
-    ratings: pd.DataFrame
-    comparisons: Comparisons
-    dimensions: Dimensions
-
-    def of(self, column: str) -> np.ndarray[Any, Any]:
-        """A column of the first rating of every comparison, (M,)."""
-        return np.asarray(self.ratings[column].to_numpy()[self.comparisons.left])
 
 
 def make_section(
@@ -79,10 +61,14 @@ def make_section(
     section.data |= {"comparisons": len(rated.comparisons), "scores": scores.estimates, "pairs": scores.pairs}
     section.data["ranks"] = ranks_json(dict(zip(scores.systems, scores.ranking.ranks, strict=True)))
     section.add(scores_figure(source, scores), scores_table(rated, scores))
-    section.add_named("outcomes", pairs_table(rated, scores))
-    add_strengths(section, rated)
+    section.answers.append((f"{topic}, texts rated together", scores_in_words(scores)))
+    add_families(section, rated)
+    outcomes = pairs_table(rated, scores)
+    section.data["outcomes"] = outcomes.records
+    section.add(Fold("Pairs of systems, and strengths", [outcomes, *strengths_parts(section, rated)]))
     add_agreement(section, rated)
-    add_tradeoff(source, section, scores, system=system, log_q=log_q)
+    add_pools(source, section, rated)
+    add_tradeoff(source, section, scores, topic, system=system, log_q=log_q)
     add_likelihood(source, section, topic, ratings, log_prob=log_prob)
     section.highlights.append(headline(scores))
     return section
@@ -96,6 +82,24 @@ def headline(scores: SystemScores) -> Highlight:
         return Highlight("Best system", best[:40], f"score {number(score.value)} {interval(score)}")
     why = score.note or f"{best[:40]} scores highest, {number(score.value)} {interval(score)}"
     return Highlight("Best system", "no clear winner", why)
+
+
+def scores_in_words(scores: SystemScores) -> str:
+    """Which systems may be the best where texts are compared that one worker rated together."""
+    order = ranked(scores.estimates)
+    best = [name for name in order if scores.ranking.ranks[scores.systems.index(name)][1] == 1]
+    values = f"{order[0]} scores {with_interval(scores.estimates[order[0]])}"
+    if scores.estimates[order[0]].note:
+        return f"{values}. There is no test: {scores.estimates[order[0]].note}."
+    if len(best) == 1:
+        second = order[1]
+        difference = scores.difference(order[0], second)
+        return (
+            f"{values}, above all others; {second}, the next, {with_interval(scores.estimates[second])}. Difference "
+            f"{with_interval(difference)}. Scores go from −1, always worse, to 1."
+        )
+    others = names(best[1:])
+    return f"{values}; the data do not tell it apart from {others}. Scores go from −1, always worse, to 1."
 
 
 def ranks_json(ranks: Mapping[str, Ranks]) -> list[dict[str, Any]]:
@@ -150,13 +154,12 @@ def scores_table(rated: Rated, scores: SystemScores) -> Table:
         Column("Pairs", shows=scores.pairs.get),
         Column("Ratings", shows=sizes.get),
         Column("Mean rating", shows=means.get),
-        Column("How", "how", shows=scores.estimates.get),
     ]
     comparisons = rated.comparisons
     note = (
-        "All pairs of texts rated in one task are compared, in both orders: +1 for the better one, −1 for the other, 0 "
-        "for equal ratings. A score is the mean over a system’s pairs; weighted by pairs, "
-        f"scores sum to 0. {clusters_in_words(rated)} Possible ranks count the systems that are clearly better or "
+        f"{ways(scores)}All pairs of texts rated in one task are compared, in both orders: +1 for the better one, −1 "
+        "for the other, 0 for equal ratings. A score is the mean over a system’s pairs; weighted by pairs, scores sum "
+        f"to 0. {clusters_in_words(rated)} Possible ranks count the systems that are clearly better or "
         "worse at 95%, corrected by Holm’s method over all pairs of systems."
     )
     if comparisons.same_system:
@@ -199,15 +202,16 @@ def pairs_table(rated: Rated, scores: SystemScores) -> Table:
         Column("p, Holm", "p", shows="p_corrected"),
     ]
     note = f"{clusters_in_words(rated)} Holm’s correction is over all pairs of systems."
-    return Table("Pairs of systems", columns, pairs, note, fold=len(pairs) > MOST_PAIRS)
+    return Table("Pairs of systems", columns, pairs, note)
 
 
-def add_strengths(section: Section, rated: Rated) -> None:
-    section.add(Heading("Strengths"))
+def strengths_parts(section: Section, rated: Rated) -> list[Part]:
+    """Strengths with their intervals. Their numbers go into the section's data."""
+    parts: list[Part] = []
     try:
         strengths = bradley_terry(rated.comparisons, dimensions=rated.dimensions)
     except ValueError as error:
-        section.add(Note(f"There are no strengths by maximum likelihood: {error}. A regularised fit follows."))
+        parts.append(Note(f"There are no strengths by maximum likelihood: {error}. A regularised fit follows."))
         strengths = bradley_terry(rated.comparisons, dimensions=rated.dimensions, prior_sd=1.0)
     section.data["strengths"] = {
         "systems": strengths.strengths,
@@ -215,7 +219,7 @@ def add_strengths(section: Section, rated: Rated) -> None:
         "ranks": ranks_json(strengths.ranks),
         "prior_sd": strengths.prior_sd,
     }
-    section.add(strengths_table(rated, strengths))
+    return [*parts, strengths_table(rated, strengths)]
 
 
 def strengths_table(rated: Rated, strengths: Strengths) -> Table:
@@ -223,13 +227,13 @@ def strengths_table(rated: Rated, strengths: Strengths) -> Table:
         Column("System", "name", shows=str),
         Column("Strength", digits=3, shows=strengths.strengths.get),
         *rank_columns(strengths.ranks),
-        Column("How", "how", shows=strengths.strengths.get),
     ]
     prior = (
         "" if strengths.prior_sd is None else f" Normal prior with s.d. {number(strengths.prior_sd)} on every strength."
     )
+    methods = dict.fromkeys(how(strength) for strength in strengths.strengths.values())
     note = (
-        "Bradley–Terry model with Davidson’s ties, on a log scale with mean 0. "
+        f"{' '.join(methods)} Bradley–Terry model with Davidson’s ties, on a log scale with mean 0. "
         f"{clusters_in_words(rated)} Possible ranks: as above, from the strengths and their covariance. Tie parameter: "
         f"{number(strengths.ties.value, 3)} {interval(strengths.ties)}.{prior}"
     )

@@ -12,14 +12,14 @@ import pandas as pd
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, median_estimate
 from analysis.report.blocks import Facts, Figure, Fold, Highlight, Note, Part, Section
-from analysis.report.estimates import attempt, number
+from analysis.report.estimates import attempt, number, with_interval
 from analysis.report.figures import seconds_histogram
 from analysis.report.source import Source, of_people
 from analysis.report.tables import estimates_table
 from common.words import counted, money
 
-#: Pay is folded with more arms.
-MOST_FACTS = 4
+#: Pay is folded with more arms, and the times of questions with more of them.
+MOST_FACTS, MOST_MEDIANS = 4, 6
 
 
 def make_section(source: Source) -> Section:
@@ -54,7 +54,11 @@ def make_section(source: Source) -> Section:
         "The intervals are about new workers, and about new items where a question is about items. "
         "Times of simulated workers are left out where people took part."
     )
-    section.add(estimates_table("Median seconds", medians, digits=1, note=note))
+    whole = medians["A whole submission"]
+    if len(medians) > MOST_MEDIANS:
+        section.add(Facts([("Median of a whole submission", f"{with_interval(whole, 1)} s")]))
+    fold = len(medians) > MOST_MEDIANS
+    section.add(estimates_table("Median seconds", medians, digits=1, note=note, fold=fold))
     section.data = {"median_seconds": medians}
     add_pay(source, section)
     if histograms:

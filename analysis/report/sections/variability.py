@@ -99,7 +99,7 @@ def add_decoders(source: Source, section: Section, table: pd.DataFrame, decoders
     if set(names) - {CONTROL}:
         section.answers.append(("fit of models", decoders_in_words(decoders, shown)))
     section.add(Heading("How models’ texts fit people’s variability"), Figures(fit_figures(source, decoders)))
-    section.add(fits_table(decoders))
+    section.add(fits_table(list(decoders)))
     if shown:
         section.add(differences_table(SHOWN, shown))
     others = [differences_table(kind, pairs) for kind, pairs in differences.items() if kind != SHOWN and pairs]

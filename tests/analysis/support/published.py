@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from analysis.data import StudyData
+from analysis.data import StudyData, make_study_data
 from analysis.description import Point, QuestionDescription, ReportSection, Scale
 from tests.analysis.support.judged import DETECTION, QUALITY, an_item, rated_together
-from tests.analysis.support.studies import TEXTS_ONLY, a_set, arm, study_data
+from tests.analysis.support.studies import LIKERT, NOON, SEVEN_POINTS, TEXTS_ONLY, a_set, arm, describe, study_data
 
 CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chosen")))
+AGAIN = Scale.of("use_again", "nominal", ["As they are", "If better", "In another way", "No"])
 DOMAINS = ("story", "news", "recipe")
 MODELS = ("GPT2", "GPT3")
 TRAININGS = ("none", "instructions", "examples", "comparison")
@@ -168,3 +169,59 @@ def quality_study(*, contexts: int = 24, workers: int = 40, tasks: int = 480, se
             submissions.append((f"w{worker}", task, values))
     arm_of = {f"w{worker}": f"pool {worker % 2 + 1}" for worker in range(workers)}
     return rated_together(items, submissions, arm_of=arm_of, arms=(arm("pool 1"), arm("pool 2")), **QUALITY)
+
+
+#: How much writers with suggestions differ on each statement, in points of the scale.
+WRITERS = {"creative": 0.9, "coherent": 0.0}
+SEVEN = {"creative": "This story is creative.", "coherent": "This story is coherent."}
+
+
+def writing_study(*, writers: int = 30, seed: int = 5) -> StudyData:
+    """Clark 2021, ch. 2: writers alone or with a machine in the loop rate their three stories, and say at the end
+    whether they would use suggestions again."""
+    rng = np.random.default_rng(seed)
+    questions = (
+        *(QuestionDescription(topic, text, SEVEN_POINTS) for topic, text in SEVEN.items()),
+        QuestionDescription("use_again", "Would you use such suggestions again?", AGAIN, "choice"),
+    )
+    items = [a_set(f"p{at}", context=f"prompt {at}", responses=[]) for at in range(3)]
+    submissions: list[tuple[Any, ...]] = []
+    ratings: list[tuple[Any, ...]] = []
+    for at in range(2 * writers):
+        name, mil = f"w{at}", at % 2 == 1
+        submissions.append((at + 1, name, False, "", "mil" if mil else "solo", at + 1, 600.0, NOON, False, "", "5"))
+        taste = rng.normal(0, 0.7)
+        for item in items:
+            for topic, effect in WRITERS.items():
+                value = np.clip(round(4 + effect * mil + taste + rng.normal(0, 0.8)), 1, 7)
+                ratings.append((at + 1, item["item"], topic, "", "agree", float(value), "", 5.0))
+        if mil:
+            again = float(rng.choice([4, 3, 2, 1], p=[0.3, 0.4, 0.2, 0.1]))
+            ratings.append((at + 1, "", "use_again", "", "use_again", again, "", 5.0))
+    topics = {"topics": list(SEVEN)}
+    description = describe(
+        task_type="mil_story",
+        own_work=True,
+        questions=questions,
+        scores=(),
+        sections=(ReportSection("scales", topics | {"by": "arm"}), ReportSection("arm_tests", topics)),
+        arms=(arm("solo"), arm("mil")),
+    )
+    return make_study_data(description, items=items, submissions=submissions, ratings=ratings)
+
+
+def judged_stories(*, stories: int = 40, workers: int = 18, seed: int = 6) -> StudyData:
+    """Third parties rate the stories of both arms, nine each, without knowing the arm (Clark 2021, §2.6)."""
+    rng = np.random.default_rng(seed)
+    items = [
+        a_set(f"s{at}", context=f"prompt {at % 8}", cells={"from:arm": ("solo", "mil")[at // 8 % 2]})
+        for at in range(stories)
+    ]
+    leniency, merit = rng.normal(0, 0.5, workers), rng.normal(0, 0.4, stories)
+    values = {
+        (f"s{at}", f"j{judge}"): float(np.clip(round(4 + 0.8 * (at // 8 % 2) + merit[at] + leniency[judge]
+                                                     + rng.normal(0, 0.8)), 1, 7))
+        for at in range(stories)
+        for judge in rng.choice(workers, 9, replace=False)
+    }  # fmt: skip
+    return study_data(items, values, **LIKERT)

@@ -1,0 +1,297 @@
+"""Published tables from simulated studies of the published designs, against plain pandas, SciPy and krippendorff.
+
+The studies are simulated in tests/analysis/support/published.py, without the analysis, so the true effects are known.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import krippendorff
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from analysis.__main__ import main
+from analysis.data import write_bundle_folder
+from tests.analysis.support.pages import built, is_sound, unknown_numbers
+from tests.analysis.support.published import (
+    CATEGORIES,
+    DOMAINS,
+    MODELS,
+    SKILL,
+    SYSTEMS,
+    TRAININGS,
+    coding_study,
+    detection_study,
+    frame_of,
+    judged_stories,
+    quality_study,
+    writing_study,
+)
+
+Row = dict[str, Any]
+
+
+def by(rows: list[Row], *keys: str) -> dict[Any, Row]:
+    return {tuple(row[key] for key in keys): row for row in rows}
+
+
+def sentence_on(sections: dict[str, Any], criterion: str) -> str:
+    rows = sections["findings"]["sentences"]
+    return str(next(row["sentence"] for row in rows if row["criterion"] == criterion))
+
+
+# --- Clark 2021, Tables 6.1 and 6.2 ---
+
+
+@pytest.fixture(scope="module")
+def detection(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any], pd.DataFrame]:
+    data = detection_study(workers=40)
+    page, sections = built(data, tmp_path_factory.mktemp("detection"))
+    frame = frame_of(data)
+    frame["machine"] = frame["source"] != "human"
+    frame["said"] = frame["value"] >= 3
+    frame["right"] = frame["machine"] == frame["said"]
+    return page, sections, frame
+
+
+def part(frame: pd.DataFrame, column: str, level: str, domain: str) -> pd.DataFrame:
+    chosen = frame[(frame[column] == level) | (level == "Overall")]
+    return chosen[(chosen["domain"] == domain) | (domain == "Overall")]
+
+
+@pytest.mark.parametrize(("factor", "levels"), [("model", MODELS), ("training", TRAININGS)])
+def test_accuracy_by_model_and_training(
+    factor: str, levels: tuple[str, ...], detection: tuple[str, dict[str, Any], pd.DataFrame]
+) -> None:
+    """Tables 6.1 (models without training) and 6.2 (trainings with GPT-3), with the overall rows."""
+    page, sections, everything = detection
+    section = sections["human_or_machine"]
+    fixed = {"model": ("arm_training", "none"), "training": ("arm_model", "GPT3")}[factor]
+    frame = everything[everything[fixed[0]] == fixed[1]]
+    cells = by(section[f"cells by {factor}"], "level", "domain")
+    assert set(cells) == {(level, domain) for level in (*levels, "Overall") for domain in (*DOMAINS, "Overall")}
+    chance = by(section[f"chance by {factor}"], "level", "domain")
+    for (level, domain), cell in cells.items():
+        rows, measures = part(frame, f"arm_{factor}", level, domain), cell["measures"]
+        hits = (rows["machine"] & rows["said"]).sum()
+        precision, recall = hits / rows["said"].sum(), hits / rows["machine"].sum()
+        matrix = rows.pivot(index="worker", columns="item", values="said").to_numpy(dtype=float)
+        expected = {
+            "accuracy": rows["right"].mean(),
+            "precision": precision,
+            "recall": recall,
+            "f1": 2 * precision * recall / (precision + recall),
+            "said_human": 1 - rows["said"].mean(),
+            "confident": rows["value"].isin([1, 4]).mean(),
+            "alpha": krippendorff.alpha(reliability_data=matrix, level_of_measurement="nominal"),
+        }
+        for name, value in expected.items():
+            assert measures[name]["value"] == pytest.approx(value), (level, domain, name)
+        assert measures["accuracy"]["low"] < expected["accuracy"] < measures["accuracy"]["high"]
+        test = stats.ttest_1samp(rows.groupby("worker")["right"].mean(), 0.5)
+        published = chance[level, domain]["published"]
+        assert (published["t"], published["p"], published["df"]) == pytest.approx(
+            (test.statistic, test.pvalue, test.df)
+        )
+        assert published["threshold"] == pytest.approx(0.05 / 15)  # the paper's 0.00333
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+def test_differences_between_models_trainings_and_domains(
+    detection: tuple[str, dict[str, Any], pd.DataFrame],
+) -> None:
+    _, sections, everything = detection
+    section = sections["human_or_machine"]
+    (models,) = section["differences by model"]
+    without = everything[everything["arm_training"] == "none"].groupby(["arm_model", "worker"])["right"].mean()
+    test = stats.ttest_ind(without["GPT2"], without["GPT3"])
+    assert (models["published"]["t"], models["published"]["p"]) == pytest.approx((test.statistic, test.pvalue))
+    assert models["pair"]["difference"]["value"] == pytest.approx(without["GPT2"].mean() - without["GPT3"].mean())
+    # The true difference: the logistic of a normal variable with the variances of texts and people, by integration.
+    draws = stats.norm.ppf((np.arange(10_000) + 0.5) / 10_000) * np.hypot(0.5, 0.4)
+    truth = [float(np.mean(1 / (1 + np.exp(-(SKILL["none", model] + draws))))) for model in MODELS]
+    assert models["pair"]["difference"]["low"] < truth[0] - truth[1] < models["pair"]["difference"]["high"]
+
+    with_gpt3 = everything[everything["arm_model"] == "GPT3"].groupby(["arm_training", "worker"])["right"].mean()
+    tukey = stats.tukey_hsd(*(with_gpt3[training] for training in TRAININGS))
+    trainings = {(row["pair"]["first"], row["pair"]["second"]): row for row in section["differences by training"]}
+    assert set(trainings) == set(combinations(TRAININGS, 2))
+    for (first, second), row in trainings.items():
+        at = TRAININGS.index(first), TRAININGS.index(second)
+        assert row["published"]["difference"]["value"] == pytest.approx(float(tukey.statistic[at]))
+        assert row["published"]["p"] == pytest.approx(float(tukey.pvalue[at]), abs=1e-4)
+
+    domains = {row["level"]: row["anova"] for row in section["domains within model"]}
+    gpt2 = everything[everything["arm_model"] == "GPT2"].groupby(["domain", "worker"])["right"].mean()
+    anova = stats.f_oneway(*(gpt2[domain] for domain in DOMAINS))
+    assert (domains["GPT2"]["f"], domains["GPT2"]["p"]) == pytest.approx((anova.statistic, anova.pvalue))
+    assert (domains["GPT2"]["df_between"], domains["GPT2"]["df_within"]) == (2, 117)
+    assert sentence_on(sections, "accuracy by model").startswith("GPT2 0.")
+
+
+def test_trainings_are_compared_only_where_the_model_is_the_same(
+    detection: tuple[str, dict[str, Any], pd.DataFrame],
+) -> None:
+    page, _, _ = detection
+    assert "Only answers with model GPT3, where training varies." in page
+    assert "Only answers with training none, where model varies." in page
+
+
+def test_texts_without_a_source_are_named(tmp_path: Path) -> None:
+    data = detection_study(workers=4, texts=6)
+    data.items["cells"].iloc[0]["source"] = " "
+    page, sections = built(data, tmp_path)
+    assert "the column “source” is empty for 1 text, such as story-human-0: say who wrote them" in page
+    assert "measures" not in sections["human_or_machine"]
+
+
+@pytest.mark.slow
+def test_one_command_makes_the_tables_of_the_full_design(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """15 cells of 130 workers: t has 389 degrees of freedom, as 390 workers give, and F has 2 and 387."""
+    data = detection_study()
+    write_bundle_folder(data, tmp_path / "bundle")
+    assert main(["report", str(tmp_path / "bundle"), "--out", str(tmp_path / "report")]) == 0
+    section = json.loads((tmp_path / "report" / "report.json").read_text())["sections"]["human_or_machine"]
+    chance = by(section["chance by model"], "level", "domain")
+    assert chance["GPT2", "Overall"]["published"]["df"] == 389
+    frame = section["domains within model"]
+    assert [(row["anova"]["df_between"], row["anova"]["df_within"]) for row in frame[:2]] == [(2, 387)] * 2
+    assert chance["GPT2", "Overall"]["published"]["p"] < 0.05 / 15 < chance["GPT3", "Overall"]["published"]["p"]
+
+
+# --- Clark 2021, Table 6.3 ---
+
+
+def test_labels_by_training_add_up_as_in_the_paper(tmp_path: Path) -> None:
+    data = coding_study()
+    page, sections = built(data, tmp_path)
+    rows = data.ratings
+    given = rows.groupby(["item", "target"])["value"].max().unstack()  # nobody settled, so any coder's label counts
+    given = given[given.drop(columns="vague").any(axis=1)]
+    training = given.index.str.split("-").str[0]
+    categories = pd.DataFrame({name: given[list(labels)].max(axis=1) for name, labels in CATEGORIES.items()})
+    shares = by(sections["coding"]["category by writer’s training"]["shares"], "label", "level")
+    for level in ("none", "examples"):
+        inside = categories[training == level]
+        for name in CATEGORIES:
+            row = shares[name, level]
+            assert row["comments"] == len(inside)
+            assert row["share"]["value"] == pytest.approx(inside[name].mean())
+            assert row["of_labels"]["value"] == pytest.approx(inside[name].sum() / inside.to_numpy().sum())
+        assert sum(shares[name, level]["of_labels"]["value"] for name in CATEGORIES) == pytest.approx(1)
+    differences = {row["label"]: row for row in sections["coding"]["category by writer’s training"]["differences"]}
+    for name, row in differences.items():
+        # Comments are independent, so the interval's core must come near Welch's test.
+        welch = stats.ttest_ind(categories.loc[training == "none", name], categories.loc[training == "examples", name],
+                                equal_var=False)  # fmt: skip
+        assert row["p"] == pytest.approx(welch.pvalue, rel=0.25, abs=0.002)
+    assert differences["Content"]["p_corrected"] < 0.05 and differences["Content"]["difference"]["value"] < 0
+    assert "Content, examples − none" in sentence_on(sections, "category by writer’s training")
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+# --- Clark 2021, Tables 2.2 to 2.4 ---
+
+
+def test_writers_statements_by_arm_and_whether_they_would_use_it_again(tmp_path: Path) -> None:
+    data = writing_study()
+    page, sections = built(data, tmp_path)
+    rows = data.ratings
+    for topic in ("creative", "coherent"):
+        means = rows[rows["question"] == topic].groupby(["arm", "worker"])["value"].mean()
+        student = stats.ttest_ind(means["solo"], means["mil"])
+        ranks = stats.mannwhitneyu(means["solo"], means["mil"])
+        (test,) = sections["arm_tests"][topic]
+        assert (test["mean_first"], test["mean_second"]) == pytest.approx((means["solo"].mean(), means["mil"].mean()))
+        assert (test["t"], test["p_student"]) == pytest.approx((student.statistic, student.pvalue))
+        assert (test["shift"]["u"], test["shift"]["p"]) == pytest.approx((ranks.statistic, ranks.pvalue))
+    levels = {(row["criterion"], row["level"]["name"]): row["level"]["mean"]["value"]
+              for row in sections["findings"]["levels by arm"]}  # fmt: skip
+    assert levels == pytest.approx(
+        {(topic, name): rows[(rows["question"] == topic) & (rows["arm"] == name)]["value"].mean()
+         for topic in ("creative", "coherent") for name in ("solo", "mil")}
+    )  # fmt: skip
+    assert sentence_on(sections, "creative").startswith("mil is ahead")
+    again = rows.loc[rows["question"] == "use_again", "value"]
+    shares = sections["answers"]["use_again"]["options"]
+    expected = {"As they are": 4, "If better": 3, "In another way": 2, "No": 1}
+    assert {name: share["value"] for name, share in shares.items()} == pytest.approx(
+        {name: (again == value).mean() for name, value in expected.items()}
+    )
+    assert sections["answers"]["use_again"]["location"] == {}  # a choice has no mean
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+def test_third_parties_ratings_are_compared_by_the_writers_arm(tmp_path: Path) -> None:
+    data = judged_stories()
+    _, sections = built(data, tmp_path)
+    frame = frame_of(data)
+    means = frame.groupby(["from:arm", "item"])["value"].mean().groupby(level=0).mean()
+    levels = {row["level"]["name"]: row["level"] for row in sections["findings"]["levels by from:arm"]}
+    assert {name: level["mean"]["value"] for name, level in levels.items()} == pytest.approx(means.to_dict())
+    (row,) = sections["findings"]["differences by from:arm"]
+    assert row["pair"]["difference"]["low"] < 0.8 < row["pair"]["difference"]["high"]  # the true difference
+    assert sentence_on(sections, "creative").startswith("mil is ahead")
+
+
+# --- Zhang et al. 2020, Figures 2b and 5 ---
+
+
+def test_quality_by_system_family_pool_entropy_and_likelihood(tmp_path: Path) -> None:
+    data = quality_study(contexts=12, tasks=240)
+    page, sections = built(data, tmp_path)
+    section, frame = sections["systems"], frame_of(data)
+    frame = frame[frame["question"] == "quality"]
+    outcomes: dict[tuple[str, str], list[float]] = {}
+    families: dict[str, list[float]] = {}
+    for (_, arm), rows in frame.groupby(["submission", "arm_name"] if "arm_name" in frame else ["submission", "arm"]):
+        for (a, x), (b, y) in combinations(zip(rows["system"], rows["value"], strict=True), 2):
+            if a == b:
+                continue
+            for one, other, sign in ((a, b, 1), (b, a, -1)):
+                outcome = float(sign * np.sign(x - y))
+                outcomes.setdefault((one, ""), []).append(outcome)
+                outcomes.setdefault((one, str(arm)), []).append(outcome)
+                of, against = one.partition("=")[0], other.partition("=")[0]
+                if of != against:
+                    families.setdefault(of, []).append(outcome)
+    for name in SYSTEMS:
+        assert section["scores"][name]["value"] == pytest.approx(np.mean(outcomes[name, ""]))
+    pools = {row["system"]: row for row in section["pools"]}
+    for name in SYSTEMS:
+        assert pools[name]["first"]["value"] == pytest.approx(np.mean(outcomes[name, "pool 1"]))
+        assert pools[name]["second"]["value"] == pytest.approx(np.mean(outcomes[name, "pool 2"]))
+    sides = [[pools[name][side]["value"] for name in SYSTEMS] for side in ("first", "second")]
+    assert section["pool_correlation"] == pytest.approx(stats.pearsonr(*sides).statistic)
+    assert {row["family"]: row["score"]["value"] for row in section["families"]} == pytest.approx(
+        {family: np.mean(values) for family, values in families.items()}
+    )
+
+    # Figure 2b: score and mean rating against entropy, families as lines.
+    texts = frame.drop_duplicates("item").assign(log_q=lambda rows: rows["log_q"].astype(float))
+    points = {point["system"]: point for point in section["tradeoff"]["points"]}
+    all_texts = pd.DataFrame(list(data.items["cells"])).assign(context=data.items["context"].to_numpy())
+    entropy = -all_texts.assign(log_q=all_texts["log_q"].astype(float)).groupby(["system", "context"])["log_q"].mean()
+    for name in SYSTEMS:
+        assert points[name]["entropy"]["value"] == pytest.approx(entropy[name].mean())
+        assert points[name]["mean_rating"]["value"] == pytest.approx(frame.loc[frame["system"] == name, "value"].mean())
+    rho = stats.spearmanr(
+        [points[n]["entropy"]["value"] for n in SYSTEMS], [points[n]["score"]["value"] for n in SYSTEMS]
+    )
+    assert section["tradeoff"]["spearman"]["value"] == pytest.approx(rho.statistic)
+    assert len(texts) > 100
+
+    # The likelihood trap: ten bins of equally many texts, with the mean over texts.
+    means = frame.assign(log_prob=frame["log_prob"].astype(float)).groupby("item")[["log_prob", "value"]].mean()
+    bins = section["likelihood"]["bins"]
+    for of_bin in bins:
+        inside = means[means["log_prob"].between(of_bin["low"], of_bin["high"])]
+        assert of_bin["mean"]["value"] == pytest.approx(inside["value"].mean(), abs=0.05)
+    assert max(range(len(bins)), key=lambda at: bins[at]["mean"]["value"]) not in (0, len(bins) - 1)
+    assert unknown_numbers(is_sound(page), sections) == []
