@@ -120,8 +120,6 @@ def check_options(args: argparse.Namespace) -> None:
         raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
 
 
-
-
 def compared(args: argparse.Namespace, whole: Input) -> tuple[dict[str, dict[str, Comparison]], dict[str, Crossing]]:
     """The comparisons by criterion and factor, and the crossings by criterion; adds notes on what has none.
 
