@@ -55,7 +55,10 @@ class FactorsForm(forms.Form):
 def factors(request: SignedIn, study: Study) -> HttpResponse:
     """The declared factors, what is wrong with them, and what looks like a factor."""
     stored = stored_factors(study)
-    form = FactorsForm(request.POST or None, initial={"factors": [_row(name, stored[name]) for name in stored]})
+    form = FactorsForm(
+        request.POST if request.method == "POST" else None,
+        initial={"factors": [_row(name, stored[name]) for name in stored]},
+    )
     problems: list[Problem] = []
     if request.method == "POST" and form.is_valid():
         try:
