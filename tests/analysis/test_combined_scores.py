@@ -55,7 +55,7 @@ def test_the_score_of_a_text_is_its_share_as_best_minus_its_share_as_worst() -> 
 
 def test_the_interval_of_a_part_is_that_of_its_answers() -> None:
     plain = Score("quality", "", over="part", terms=BEST_WORST.terms)
-    row = item_scores(CHOICES, plain).loc[("s", "1")]
+    row = item_scores(CHOICES, plain).xs(("s", "1"))
 
     assert (row["low"], row["high"]) == pytest.approx(stats.t.interval(0.95, 3, 0.0, stats.sem([0, 0, 1, -1])))
 
