@@ -27,6 +27,7 @@ from analysis.report.sections import (
     edits,
     exclusions,
     findings,
+    item_scores,
     own_ratings,
     preference,
     productions,
@@ -60,6 +61,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "systems": systems.make_section,
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
+    "item_scores": item_scores.make_section,
 }
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"
