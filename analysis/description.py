@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Level = Literal["ordinal", "nominal", "interval", "pairwise", "text"]
 Kind = Literal["scale", "choice", "choices", "text", "ranking"]
@@ -148,8 +148,9 @@ class Factor:
     - item: the cell of the item's column ``name``, or its parameter of that name.
     - part: a part of an item. ``parts`` is the item's column for each target of a rating, such as
       ``{"0": "system_0", "1": "system_1"}`` of a best–worst set. If ratings have no target, because the question
-      compares two parts, it has two columns: first the part that a positive rating favours, then the other.
-    - arm: ``factors`` of the arm, or its name.
+      compares two parts, it has two columns: first the part that a positive rating favours, then the other. Without
+      ``parts``, the level is in the target: what follows its last slash, such as the label of a span.
+    - arm: ``factors`` of the arm, or its setting of that name, or, for the factor ``arm``, its name.
     - worker: what the worker answered to the question with the topic ``name``, which is about no item.
 
     ``reference``: the level with which others are compared; empty: every level with every other.
@@ -159,6 +160,14 @@ class Factor:
     of: Literal["item", "part", "arm", "worker"] = "item"
     reference: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
+
+
+def arm_level(factor: str, factors: Mapping[str, str], config: Mapping[str, Any]) -> str:
+    """An arm's level: what it names itself, or else its value of the setting with the name of the factor."""
+    value = config.get(factor)
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    return factors.get(factor, "") or (f"{value}" if isinstance(value, str | int | float) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +194,19 @@ class ArmDescription:
     factors: Mapping[str, str] = field(default_factory=dict)
 
 
+class Comparable(Protocol):
+    """What decides which factors a study has, besides its items: a `StudyDescription`, or a part of one."""
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def arms(self) -> Sequence[ArmDescription]: ...
+    @property
+    def questions(self) -> Sequence[QuestionDescription]: ...
+    @property
+    def suggested_factors(self) -> Sequence[Factor]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class StudyDescription:
     """Everything about a study that is not data. Sequences of pairs are (name, value) as people read them.
@@ -197,7 +219,8 @@ class StudyDescription:
     ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
     submissions; both as stored. ``own_work``: workers answer about what they wrote themselves, so that their answers
     about one item are about different texts, and there is no agreement. ``factors``: what findings compare, declared by
-    the researcher; those that nobody declared are suggested from the items and arms (`analysis.factors`).
+    the researcher; where nobody declared any, ``suggested_factors`` of the task type, and others that are suggested
+    from the items and arms (`analysis.factors`).
     """
 
     slug: str
@@ -231,6 +254,7 @@ class StudyDescription:
     exclude: Mapping[str, Any] = field(default_factory=dict)
     own_work: bool = False
     factors: Sequence[Factor] = ()
+    suggested_factors: Sequence[Factor] = ()
 
     @property
     def has_arms(self) -> bool:

@@ -12,6 +12,7 @@ from annotation.review.pages import bulk_decisions, coding, decision_file, payme
 from annotation.studies.pages import (
     arms,
     duplicate,
+    factors,
     images,
     items,
     members,
@@ -81,6 +82,7 @@ urlpatterns = [
     path(STUDY + "settings/", setup.settings_of_study, name="console_settings"),
     path(STUDY + "quality/", quality.quality, name="console_quality"),
     path(STUDY + "quality/check/", quality.check, name="console_quality_check"),
+    path(STUDY + "factors/", factors.factors, name="console_factors"),
     path(STUDY + "arms/", arms.arms, name="console_arms"),
     path(STUDY + "arms/<int:number>/", arms.arm, name="console_arm"),
     path(STUDY + "upload/", upload.upload, name="console_upload"),

@@ -12,6 +12,7 @@ from annotation.instrument import Instrument
 from annotation.models import Study
 from annotation.recruiting.pay_states import in_state
 from annotation.review.progress import states_now
+from annotation.studies.declared_factors import declared_factors
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
 from annotation.task_types.base import Text
 from annotation.work.confirmation import claimed_submissions, unconfirmed_submissions
@@ -51,7 +52,12 @@ def describe_study(study: Study) -> StudyDescription:
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
         arms=[
             ArmDescription(
-                arm.name, study.reward if arm.reward is None else arm.reward, arm.wanted, arm.config, arm.texts
+                arm.name,
+                study.reward if arm.reward is None else arm.reward,
+                arm.wanted,
+                arm.config,
+                arm.texts,
+                dict(sorted(arm.factors.items())),
             )
             for arm in arms
         ],
@@ -66,6 +72,8 @@ def describe_study(study: Study) -> StudyDescription:
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
+        factors=declared_factors(study, arms, [question.topic for question in questions]),
+        suggested_factors=task.factors(whole_study.config),
     )
 
 

@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from analysis.description import QuestionDescription, ReportSection, Score
+from analysis.description import Factor, QuestionDescription, ReportSection, Score
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.extra_exports import ExtraExport
@@ -356,6 +356,18 @@ class TaskType(Sources, Placements, ABC):
         return ()
 
     # --- 7. the report ---
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        """What findings compare if the researcher declares nothing: the attributes by which people ask of this
+        instrument which is better. The most important first.
+
+        Each names what has its levels (see `analysis.description.Factor`): a column of the items, the columns of an
+        item's parts (for a pair, first the part that a positive rating favours), a setting in which arms differ, a
+        topic of a question about the workers. It may name what a study lacks: a suggestion is used only if there are
+        two levels or more. Default: none. Columns with a name such as ``system`` or ``domain``, the items' parameter
+        and the arms need no mention here: `analysis.factors` suggests them for every type.
+        """
+        return ()
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         """Sections of `analysis.report` besides the general ones, with their parameters."""

@@ -83,7 +83,7 @@ def test_too_many_levels_and_one_level_are_said(tmp_path: Path) -> None:
     for at, item in enumerate(items):
         item["cells"] |= {"one": "same", "prompt": f"p{at}"}
     page, found = findings(items, values, tmp_path, factors=(Factor("one"), Factor("none"), Factor("system")))
-    assert "By one, on creative: all answers have the level same: there is nothing to compare." in page
+    assert "By one: All items have the same level of one, same, so there is nothing to compare." in page
     assert "levels by system" in found and "levels by one" not in found
 
 

@@ -16,6 +16,7 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate
+from analysis.factor_checks import design_problems, unanswered
 from analysis.factors import factors_of, level_names, levels_in_order
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes
@@ -60,7 +61,10 @@ def make_section(source: Source) -> Section | None:
     sentences: list[tuple[str, str]] = []
     evidence = Section("", "")
     compared_topics: set[str] = set()
-    for factor in factors:
+    for factor in list(factors):
+        if has_problems(source, evidence, factor, criteria):
+            factors.remove(factor)
+            continue
         if factor.of == "part":
             sentences += add_pairs(source, evidence, factor)
         comparisons = compared(source, evidence, factor, criteria)
@@ -80,6 +84,22 @@ def make_section(source: Source) -> Section | None:
     section.data |= {"sentences": [{"criterion": topic, "sentence": text} for topic, text in sentences]}
     section.data |= evidence.data
     return section
+
+
+def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> bool:
+    """Whether a declared factor cannot be compared at all. Adds what is wrong with it."""
+    if factor not in source.description.factors:
+        return False
+    problems = design_problems(factor, source.description, source.items.reset_index())
+    answered = [names for criterion in criteria for names in codes_of(source, factor, criterion)[1]]
+    if not any(problem.blocks for problem in problems):
+        left = unanswered(factor, levels_in_order(source.data, factor), answered)
+        problems += [left] if left else []
+    # A reference without answers is noted beside the criteria that lack it.
+    for problem in problems:
+        if problem.setting != "reference":
+            evidence.add(Note(f"By {factor.name}: {problem}", "warning"))
+    return any(problem.blocks for problem in problems)
 
 
 def criterion_of(source: Source, score: Score) -> Criterion | None:

@@ -186,6 +186,8 @@ class Command(ReviewActions):
             applied = apply(read, owner=user, dry_run=dry_run, progress=step)
         self.say(output.applied_lines(read.slug, applied, dry_run=dry_run))
         self.warn(applied.warnings)
+        if applied.suggestion:
+            self.say([f"{applied.suggestion} To choose yourself, declare factors in the study file."])
         if not dry_run and applied.study is not None:
             self.say(output.next_steps(applied.study))
         if (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from analysis.description import Point, QuestionDescription, ReportSection
+from analysis.description import Factor, Point, QuestionDescription, ReportSection
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.base import (
     Answers,
@@ -111,6 +111,9 @@ class Detection(FixedPages):
 
     def describe_item(self, payload: Json) -> ItemFacts:
         return ItemFacts(payload["prompt"], None, [[payload["text"]]])
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        return (Factor("training", "arm", "none"), Factor("source"), Factor("domain"))
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("human_or_machine"),)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.description import Point, QuestionDescription, Score
+from analysis.description import Factor, Point, QuestionDescription, Score
 from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.hds.hds_scales import RANKING
@@ -69,6 +69,10 @@ class RnkHds(HdsType):
 
     def source_rows(self, payload: Json) -> list[dict[str, str]]:
         return [set_columns(part) for part in payload["sets"]]
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        """The labels of both sets."""
+        return (Factor("label", "part", parts={"1": "label_value", "2": "set2_label_value"}),)
 
     def describe_item(self, payload: Json) -> ItemFacts:
         """The parameter is the difference of the two sets' labels, set 1 minus set 2, if both have the same label.

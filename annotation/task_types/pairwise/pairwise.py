@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from analysis.description import Point, QuestionDescription, ReportSection, Scale, Score
+from analysis.description import Factor, Point, QuestionDescription, ReportSection, Scale, Score
 from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
@@ -81,6 +81,15 @@ class Pairwise(FixedPages):
 
     def scores(self, config: Json) -> Sequence[Score]:
         return [Score(row["topic"], row["question"], middle=0.0) for row in config["criteria"]]
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        """What wrote the texts; or, if that is not in the file, the writers' arms, or the models and decoders."""
+        columns = {"system": "system_{}", "from:arm": "from:arm:{}", "from:model": "from:model:{}"}
+        columns |= {"from:decoder": "from:decoder:{}"}
+        return [
+            Factor(name, "part", parts={number: column.format(number) for number in ("1", "2")})
+            for name, column in columns.items()
+        ]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("preference", {"systems": ["system_1", "system_2"]}),)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from analysis.description import ReportSection, Score
+from analysis.description import Factor, ReportSection, Score
 from annotation.task_types.base import (
     Answers,
     Design,
@@ -117,6 +117,9 @@ class Quality(FixedPages):
 
     def scores(self, config: Json) -> Sequence[Score]:
         return (Score("quality", "Quality"),)
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        return (Factor("system"),)
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("systems", {"topic": "quality"}),)

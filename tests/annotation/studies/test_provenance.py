@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -25,13 +26,13 @@ from tests.generation.support.toy_runs import Toy
 
 pytestmark = pytest.mark.django_db
 
-ARMS = (
+ARMS: tuple[dict[str, Any], ...] = (
     {"name": "with help", "factors": {"help": "yes", "length": "short"}},
     {"name": "alone", "factors": {"help": "no", "length": "short"}},
 )
 
 
-def writing(*, writers: int = 2, arms: Sequence[dict[str, object]] = ARMS, items: int = 1, **values: object) -> Study:
+def writing(*, writers: int = 2, arms: Sequence[dict[str, Any]] = ARMS, items: int = 1, **values: Any) -> Study:
     """A study in which each writer, in turn by arm, answers one context with one text."""
     study = make_study(task_type="production", slug="writing", items=items, ratings_per_item=50, arms=arms, **values)
     for _ in range(writers):
