@@ -13,7 +13,7 @@ from analysis.answer_files.columns import ARM_FACTOR, RESERVED, named_apart
 from analysis.answer_files.files import AnswerFile, Criterion, Detection, LevelColumn
 from analysis.data import StudyData
 from analysis.description import Scale
-from analysis.factors import factors_of, level_names, levels_in_order
+from analysis.factors import arm_levels, factors_of, level_names, levels_in_order
 from analysis.input_errors import InputError
 from analysis.tables import require_columns
 
@@ -100,9 +100,12 @@ class BundleFile(RowsFile):
             makers[name] = partial(ratings.__getitem__, name)
         for name, field in OF_RATINGS.items():
             makers[name] = partial(ratings.__getitem__, field)
-        for factor in dict.fromkeys(factor for arm in description.arms for factor in arm.factors):
-            levels = {arm.name: arm.factors.get(factor, "") for arm in description.arms}
-            makers[f"{ARM_FACTOR}{factor}"] = partial(self._taken, "arm", levels)
+        named = [name for arm in description.arms for name in arm.factors]
+        offered = [factor.name for factor in description.suggested_factors if factor.of == "arm"]
+        for factor in dict.fromkeys([*named, *offered]):
+            levels = arm_levels(description, factor)
+            if factor in named or len({*levels.values()} - {""}) > 1:
+                makers[f"{ARM_FACTOR}{factor}"] = partial(self._taken, "arm", levels)
         about = dict.fromkeys(items.index, "own" if description.own_work else "item")
         makers["about"] = partial(self._taken, "item", about)
         makers["role"] = partial(self._taken, "item", items["role"])

@@ -17,6 +17,7 @@ from analysis.answer_files.columns import (
     WORKER,
     named_apart,
 )
+from analysis.description import arm_level
 from annotation.models import Arm, Item, Study
 from annotation.results.exports.items import merged_columns
 from annotation.studies.provenance import Origin, provenance_columns
@@ -41,8 +42,9 @@ class LongColumns:
         #: What answers with an item are about: the item, or what their worker wrote for it.
         self.about = "own" if self.task.own_work else "item"
         self._origins = provenance_columns(study)
-        factors = list(dict.fromkeys(name for arm in arms for name in arm.factors))
-        self.arm_cells = {arm.pk: [arm.name, *(str(arm.factors.get(factor, "")) for factor in factors)] for arm in arms}
+        levels = arm_factors(study, arms)
+        factors = list(levels)
+        self.arm_cells = {arm.pk: [arm.name, *(of_arm[arm.pk] for of_arm in levels.values())] for arm in arms}
         payloads = Item.objects.filter(study=study).order_by("position").values_list("payload", flat=True)
         self._item_columns = merged_columns(self.task.export_columns(payload) for payload in payloads.iterator(BATCH))
         self._origin_columns = sorted({name for origin in self._origins.values() for name in origin})
@@ -70,3 +72,15 @@ class LongColumns:
             *(cells.get(column, "") for column in self._item_columns),
             *(origin.get(column, "") for column in self._origin_columns),
         ]
+
+
+def arm_factors(study: Study, arms: Sequence[Arm]) -> dict[str, dict[int, str]]:
+    """By factor, the level of every arm by its number: factors that arms name, then what the type says arms differ in,
+    if they do."""
+    named = dict.fromkeys(name for arm in arms for name in sorted(arm.factors))
+    offered = [factor.name for factor in get_type(study.task_type).factors(study.config) if factor.of == "arm"]
+    levels = {
+        name: {arm.pk: arm_level(name, arm.factors, {**study.config, **arm.config}) for arm in arms}
+        for name in dict.fromkeys([*named, *offered])
+    }
+    return {name: of_arm for name, of_arm in levels.items() if name in named or len({*of_arm.values()} - {""}) > 1}
