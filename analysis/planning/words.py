@@ -34,7 +34,8 @@ def aim_in_words(aim: Aim, systems: int) -> str:
     if scale.points is not None:
         on = f"a scale from {scale.low:g} to {scale.high:g} in {scale.points} points"
     if aim.goal in ONE_SHARE:
-        return f"A {aim.goal} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
+        what = "An accuracy" if aim.goal == "accuracy" else "A share"
+        return f"{what} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
     if aim.goal == "agreement":
         return f"Krippendorff’s α of answers on {on}."
     between = f"{counted(systems, 'system')} on {on}"
@@ -173,7 +174,7 @@ def names_of_columns(aim: Aim, systems: int) -> list[str]:
         "items",
         "raters",
         "workers",
-        "texts each",
+        "texts per worker",
         *shown,
         f"width of {level:g}% interval",
         "submissions",

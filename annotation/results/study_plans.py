@@ -173,6 +173,7 @@ def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanV
     return PlanVariances(fit.components.times(factor), scale, source, tuple(notes), None if scale.points == 2 else mean)
 
 
-def raters_to_try(most: int, least: int = 1) -> Sequence[int]:
-    """At most five numbers of raters, up to ``most``."""
-    return sorted({number for number in (1, 2, 3, 5, 8, 10, 15, 20, 30, 50) if least <= number <= most} | {most})[-5:]
+def raters_to_try(most: int, own: int, least: int = 1) -> Sequence[int]:
+    """About four numbers of raters, up to ``most``, the study's ``own`` among them."""
+    usual = [number for number in (1, 2, 3, 5, 10, 15, 20, 30) if least <= number < most]
+    return sorted({*usual[-3:], max(least, most), *([own] if least <= own <= most else [])})

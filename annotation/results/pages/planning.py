@@ -42,6 +42,11 @@ SIMULATIONS, SECONDS, MOST_ANSWERS = 200, 0.6, 20_000
 #: Earlier studies to choose from.
 MOST_STUDIES = 30
 EARLIER = "study:"
+CROSSING_LABELS = {
+    "all": "Each worker rates all systems of an item",
+    "some": "Workers rate several systems, shuffled",
+    "one": "Each worker rates one system only",
+}
 
 
 class PlanForm(forms.Form):
@@ -87,7 +92,7 @@ class PlanForm(forms.Form):
         choices = {
             "goal": goals,
             "criterion": [(name, name) for name in facts.scales],
-            "crossing": [(name, what.capitalize()) for name, what in CROSSINGS.items()],
+            "crossing": [(name, CROSSING_LABELS[name]) for name in CROSSINGS],
             "variances": variances,
         }
         for name, pairs in choices.items():
@@ -148,26 +153,27 @@ def planned(request: SignedIn, facts: StudyFacts, asked: dict[str, Any]) -> dict
         simulations=SIMULATIONS,
         seconds=SECONDS,
     )
-    raters = raters_to_try(asked["raters"], 2 if goal == "agreement" else 1)
+    model = aim.model(systems)
+    raters = raters_to_try(asked["raters"], facts.raters, 2 if goal == "agreement" else 1)
     most = MOST_ANSWERS // (planner.systems * raters[-1])
     if items > most:
         raise ValueError(
             f"{counted(items, 'item')} with {counted(raters[-1], 'rater')} are too many to simulate on a page: try "
             "fewer raters, or use manage.py study plan"
         )
-    plans = list(planner.table([items] if 2 * items > most else [items, 2 * items], raters))
+    plans = list(planner.table([count for count in (items, 2 * items, 4 * items) if count <= most], raters))
     wanted = asked["power"] / 100
     best = None if goal == "agreement" else cheapest(plans, power=wanted)
     return {
         "aim": aim_in_words(aim, planner.systems),
         "crossing": crossing_in_words(planner.crossing, planner.systems, same_items=planner.same_items),
-        "answer": "" if goal == "agreement" else answer_of(best, plans, wanted),
+        "answers": [] if goal == "agreement" else answers_of(best, plans, wanted, facts),
         "columns": names_of_columns(aim, planner.systems),
         "rows": [(cells_of(aim, plan), plan is best) for plan in plans],
         "svg": curve(aim, plans),
         "variances": variances,
-        "components": components_in_words(variances.components),
-        "latent": "" if aim.scale.points is None else components_in_words(aim.model(planner.systems).latent),
+        "components": components_in_words(model.components),
+        "latent": components_in_words(model.latent) if model.latent.latent else "",
         "plan_notes": notes_on(aim, plans),
         "per_hour": plans[0].cost.per_hour,
     }
@@ -183,22 +189,31 @@ def variances_for(request: SignedIn, facts: StudyFacts, chosen: str, criterion: 
     return variances_of_study(earlier, scale, criterion)
 
 
-def answer_of(best: Plan | None, plans: list[Plan], wanted: float) -> str:
-    """Whether any of the plans is enough, in one or two sentences."""
+def answers_of(best: Plan | None, plans: list[Plan], wanted: float, facts: StudyFacts) -> list[str]:
+    """What the draft can show, and whether any of the plans is enough."""
+    sentences = []
+    for plan in plans:
+        if (plan.design.items, plan.design.raters) == (facts.items, facts.raters):
+            sentences.append(
+                f"The draft has {sizes_in_words(plan.power)}: its power is {percent(plan.power.power)}, so "
+                f"{percent(1 - plan.power.power)} of such studies would miss what you look for."
+            )
     if best is None:
         most = max(plans, key=lambda plan: plan.power.power)
-        return (
+        sentences.append(
             f"None of these designs has a power of {percent(wanted)}. The highest is {percent(most.power.power)}, with "
             f"{sizes_in_words(most.power)}. More items, a larger difference or less varied answers would help."
         )
+        return sentences
     cost, hours = best.cost, ""
     if cost.hours is not None:
         hours = f", {cost.hours:,.1f} hours of work"
-    return (
+    sentences.append(
         f"The cheapest of these designs with a power of {percent(wanted)} has {sizes_in_words(best.power)}: "
         f"{counted(best.design.workers, 'worker')}, {counted(cost.submissions, 'submission')}{hours}, "
         f"{money(cost.total)} of rewards."
     )
+    return sentences
 
 
 def sizes_in_words(power: Power) -> str:
