@@ -44,7 +44,7 @@ def reply(prompt: int, system: str) -> ItemData:
 def two_systems(**values: Any) -> Study:
     """A draft with 20 prompts, and a reply of each of two systems."""
     payloads = [reply(prompt, system) for prompt in range(20) for system in ("ours", "theirs")]
-    settings = {
+    settings: dict[str, Any] = {
         "items_per_hit": 10,
         "hits_per_worker": 2,
         "ratings_per_item": 3,
