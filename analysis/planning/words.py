@@ -14,7 +14,7 @@ from analysis.planning.components import Components
 from analysis.planning.plans import Plan, Planner, cheapest
 from analysis.planning.study_design import CROSSINGS, Crossing
 from analysis.plots.series import Line
-from common.words import counted, money
+from common.words import counted, duration, money
 
 #: Intervals of simulated power are this many standard errors to each side.
 TIMES_ERROR = 1.96
@@ -196,7 +196,7 @@ def cells_of(aim: Aim, plan: Plan) -> list[str]:
 
 def cheapest_in_words(plan: Plan) -> str:
     design, cost = plan.design, plan.cost
-    hours = "" if cost.hours is None else f", {hours_in_words(cost.hours)} hours of work"
+    hours = "" if cost.hours is None else f", {duration(3600 * float(cost.hours))} of work"
     return (
         f"{counted(design.items, 'item')} × {counted(design.raters, 'rater')}: {counted(design.workers, 'worker')}, "
         f"{counted(cost.submissions, 'submission')}{hours}, {money(cost.total)}."

@@ -13,7 +13,7 @@ from django.test import Client
 
 from analysis.planning.scales import Scale
 from annotation.models import Membership, Study
-from annotation.results.pages import planning
+from annotation.results import plan_form
 from annotation.results.study_plans import facts_of, raters_to_try, variances_of_study
 from annotation.task_types.items import ItemData
 from tests.annotation.console_helpers import as_role, make_user, signed_in
@@ -56,8 +56,8 @@ def two_systems(**values: Any) -> Study:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planning, "SIMULATIONS", 60)
-    monkeypatch.setattr(planning, "SECONDS", None)
+    monkeypatch.setattr(plan_form, "SIMULATIONS", 60)
+    monkeypatch.setattr(plan_form, "SECONDS", None)
 
 
 def address(study: Study) -> str:
@@ -89,7 +89,7 @@ def test_the_form_has_the_drafts_values_and_simulates_nothing() -> None:
     page = as_role("viewer", study).get(address(study)).content.decode()
     for value in ('name="systems" value="2"', 'name="items" value="20"', 'name="size" value="0.3"'):
         assert value in page.replace(' id="', ' data-id="') or value.split(" ")[1] in page
-    assert "From the settings: 10 items in a hit, $1.20 for it, 6.0 minutes; a worker rates at most 20 items." in page
+    assert "From the settings: 10 items in a hit, $1.20 for it and 6 min 00 s; a worker rates at most 20 items." in page
     assert "<table" not in page
 
 
