@@ -38,8 +38,8 @@ from common.words import counted, duration, money
 
 #: Simulated studies for each design, the seconds that one may take, and the largest design that a request simulates.
 SIMULATIONS, SECONDS, MOST_ANSWERS = 200, 0.6, 20_000
-#: Earlier studies to choose from.
-MOST_STUDIES = 30
+#: Earlier studies to choose from, and how many ratings one may have.
+MOST_STUDIES, MOST_RATINGS = 30, 100_000
 EARLIER = "study:"
 CROSSING_LABELS = {
     "all": "Each worker rates all systems of an item",
@@ -181,6 +181,10 @@ def variances_for(user: User, facts: StudyFacts, chosen: str, criterion: str) ->
     if not chosen.startswith(EARLIER):
         return published_variances(chosen, scale)
     earlier = studies_of(user).get(slug=chosen.removeprefix(EARLIER))
+    if earlier.ratings.count() > MOST_RATINGS:
+        raise ValueError(
+            f"{earlier.slug} has too many ratings for a page: use manage.py study plan --pilot {earlier.slug}"
+        )
     if works_blind(earlier, user):
         raise ValueError(f"You have not coded all of {earlier.slug} yet, so its answers are hidden from you")
     return variances_of_study(earlier, scale, criterion)

@@ -59,6 +59,8 @@ def facts_of(study: Study) -> StudyFacts:
     if not scales:
         scales = {"rating": LIKERT}
         notes.append(ASSUMED)
+    if data.description.own_work:
+        notes.append("Workers answer about what they write themselves. The plan is for texts that others rate.")
     if goal != "difference":
         items, systems = items * systems, 1
     elif systems == 1:

@@ -127,6 +127,23 @@ def test_plans_that_cannot_be_are_refused_beside_the_form(changes: dict[str, str
     assert message in response.content.decode()
 
 
+def test_a_launched_study_has_no_more_to_plan() -> None:
+    study = make_study()
+    response = as_role("viewer", study).get(address(study), follow=True)
+    assert "This study has already been launched. Plan the next one from a draft" in response.content.decode()
+
+
+def test_an_earlier_study_with_too_many_ratings_is_for_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_form, "MOST_RATINGS", 3)
+    pilot = rated_study([a_set("a"), a_set("b")], {("a", "w1"): 1.0, ("a", "w2"): 2, ("b", "w1"): 3, ("b", "w2"): 5})
+    study = make_study(live=False, items=10)
+    client, user = owner_of(study)
+    Membership.objects.create(study=pilot, user=user, role=Membership.Role.VIEWER)
+    asked = ASKED | {"variances": f"study:{pilot.slug}", "criterion": "diversity"}
+    response = client.get(address(study), asked)
+    assert f"manage.py study plan --pilot {pilot.slug}" in response.content.decode()
+
+
 def test_earlier_studies_give_variances_to_their_members_only() -> None:
     values = {
         (f"s{item}", f"w{worker}"): float(1 + (3 * item + worker * item + worker) % 5)
