@@ -19,7 +19,7 @@ import numpy as np
 
 from analysis.findings import Answers, compare_levels, level_codes
 from analysis.inference import Dimensions
-from analysis.planning.aims import SHARES, Aim
+from analysis.planning.aims import SHARES, Aim, Goal
 from analysis.planning.components import Components
 from analysis.planning.power import simulate
 from analysis.planning.scales import Scale
@@ -42,12 +42,13 @@ class Case:
     sds: tuple[float, float, float, float, float]
     means: tuple[float, ...]
     points: int | None = None
-    goal: str = "difference"
+    goal: Goal = "difference"
     margin: float = 0.0
 
     @property
     def latent(self) -> Components:
-        return Components(*(sd**2 for sd in self.sds), latent=self.points is not None)
+        items, workers, texts, likings, rest = (sd**2 for sd in self.sds)
+        return Components(items, workers, texts, likings, rest, latent=self.points is not None)
 
 
 CASES = (
@@ -151,8 +152,7 @@ def aim_of(case: Case, means: Sequence[float]) -> Aim:
         return Aim("share", SHARES, case.latent, effect=means[0])
     scale = Scale(0, 1) if case.points is None else Scale(1, case.points, case.points)
     centre, effect = float(np.mean(means)), means[0] - means[-1]
-    goal = "equivalence" if case.goal == "equivalence" else "difference"
-    return Aim(goal, scale, case.latent, effect=0.0 if case.margin else effect, mean=centre, margin=case.margin)
+    return Aim(case.goal, scale, case.latent, effect=0.0 if case.margin else effect, mean=centre, margin=case.margin)
 
 
 def compared(case: Case, studies: int, seed: int, say: Callable[[str], None] = print) -> tuple[float, float]:

@@ -69,12 +69,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def print_variances(variances: Variances, aim: Aim | None = None, systems: int = 1) -> None:
-    print(f"{components_in_words(variances.components)}.")
+    model = None if aim is None else aim.model(systems)
+    print(f"{components_in_words(variances.components if model is None else model.components)}.")
     print(f"Source: {variances.source}.")
     for note in variances.notes:
         print(f"  {note}")
-    if aim is not None and aim.scale.points is not None and not variances.components.latent:
-        print(f"{components_in_words(aim.model(systems).latent)}; cut into points, they give those above.")
+    if model is not None and model.latent.latent and not model.components.latent:
+        print(f"{components_in_words(model.latent)}; cut into points, they give those above.")
 
 
 def printed(args: argparse.Namespace, variances: Variances, plans: Sequence[Plan], smallest: Sequence[Plan]) -> Outcome:

@@ -14,7 +14,7 @@ from analysis.planning.components import Components
 from analysis.planning.plans import Plan, Planner, cheapest
 from analysis.planning.study_design import CROSSINGS, Crossing
 from analysis.plots.series import Line
-from common.words import counted, money
+from common.words import counted, duration, money
 
 #: Intervals of simulated power are this many standard errors to each side.
 TIMES_ERROR = 1.96
@@ -34,7 +34,8 @@ def aim_in_words(aim: Aim, systems: int) -> str:
     if scale.points is not None:
         on = f"a scale from {scale.low:g} to {scale.high:g} in {scale.points} points"
     if aim.goal in ONE_SHARE:
-        return f"A {aim.goal} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
+        what = "An accuracy" if aim.goal == "accuracy" else "A share"
+        return f"{what} of {percent(aim.effect)}, tested against {percent(aim.null)} {at}, two-sided."
     if aim.goal == "agreement":
         return f"Krippendorff’s α of answers on {on}."
     between = f"{counted(systems, 'system')} on {on}"
@@ -173,7 +174,7 @@ def names_of_columns(aim: Aim, systems: int) -> list[str]:
         "items",
         "raters",
         "workers",
-        "texts each",
+        "texts per worker",
         *shown,
         f"width of {level:g}% interval",
         "submissions",
@@ -195,7 +196,7 @@ def cells_of(aim: Aim, plan: Plan) -> list[str]:
 
 def cheapest_in_words(plan: Plan) -> str:
     design, cost = plan.design, plan.cost
-    hours = "" if cost.hours is None else f", {hours_in_words(cost.hours)} hours of work"
+    hours = "" if cost.hours is None else f", {duration(3600 * float(cost.hours))} of work"
     return (
         f"{counted(design.items, 'item')} × {counted(design.raters, 'rater')}: {counted(design.workers, 'worker')}, "
         f"{counted(cost.submissions, 'submission')}{hours}, {money(cost.total)}."

@@ -100,7 +100,9 @@ class PlanActions:
                 simulations=simulations,
                 seed=seed,
             )
-            tried = sorted(set(raters or raters_to_try(max(5, facts.raters), 2 if goal == "agreement" else 1)))
+            tried = sorted(
+                set(raters or raters_to_try(max(5, facts.raters), facts.raters, 2 if goal == "agreement" else 1))
+            )
             plans = list(planner.table(counts, tried))
             wanted = None if goal == "agreement" else power
             smallest = [] if wanted is None else planner.smallest(counts, tried[-1], power=wanted)

@@ -59,6 +59,8 @@ def facts_of(study: Study) -> StudyFacts:
     if not scales:
         scales = {"rating": LIKERT}
         notes.append(ASSUMED)
+    if data.description.own_work:
+        notes.append("Workers answer about what they write themselves. The plan is for texts that others rate.")
     if goal != "difference":
         items, systems = items * systems, 1
     elif systems == 1:
@@ -173,6 +175,7 @@ def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanV
     return PlanVariances(fit.components.times(factor), scale, source, tuple(notes), None if scale.points == 2 else mean)
 
 
-def raters_to_try(most: int, least: int = 1) -> Sequence[int]:
-    """At most five numbers of raters, up to ``most``."""
-    return sorted({number for number in (1, 2, 3, 5, 8, 10, 15, 20, 30, 50) if least <= number <= most} | {most})[-5:]
+def raters_to_try(most: int, own: int, least: int = 1) -> Sequence[int]:
+    """About four numbers of raters, up to ``most``, the study's ``own`` among them."""
+    usual = [number for number in (1, 2, 3, 5, 10, 15, 20, 30) if least <= number < most]
+    return sorted({*usual[-3:], max(least, most), *([own] if least <= own <= most else [])})
