@@ -175,7 +175,7 @@ def families(kind: str) -> Callable[[Design, int, np.random.Generator], Outcomes
 
     def one(answers: Answers, levels: Ints) -> Outcomes:
         figures = figures_of(answers, levels, 4)
-        p = [figures.p_difference(0, level, cautious=True) for level in (1, 2, 3)]
+        p = [figures.p_difference(0, level) for level in (1, 2, 3)]
         ranking = ranked_figures(figures)
         return {
             "Holm, six pairs; ranks": kept(*ranking.p[np.triu_indices(4, 1)]),
