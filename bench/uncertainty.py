@@ -23,8 +23,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.level_trials import Outcomes
 from bench.replications import INTERACTION, Design, designs
-from bench.uncertainty_trials import TRIALS, Outcomes, Trial
+from bench.uncertainty_trials import TRIALS, Trial
 
 #: Corners and the middle of the grid: items, workers, answers per item (0: all).
 TELLING = ((10, 5, 0), (10, 12, 3), (10, 12, 0), (10, 50, 5), (30, 5, 0), (30, 12, 1), (30, 12, 3), (30, 12, 0))

@@ -12,7 +12,7 @@ from analysis.commands.compared_rows import Factor, Input, read_input
 from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.estimate import Estimate, p_value
+from analysis.estimate import Estimate, merged_methods, p_value
 from analysis.findings import Answers, Comparison, compare_levels
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.findings.wmt import WmtSystem, wmt_ranking
@@ -223,8 +223,7 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
         within = f"{pair.equivalent_within:.3f}" if comparison.margin is None else p_value(pair.p_equivalent)
         within = within.replace("nan", "–")
         print(f"{name:{width}}  {pair.difference!s:<24}  {p}  {pair.effect!s:<24}  {within}")
-    ways = dict.fromkeys(pair.difference.method or pair.difference.note for pair in comparison.differences)
-    for way in ways:
+    for way in merged_methods(pair.difference.method or pair.difference.note for pair in comparison.differences):
         print(f"  {way}")
     print(f"  Holm’s correction: {comparison.family}")
     for name, pair in zip(pairs, comparison.differences, strict=True):

@@ -205,8 +205,7 @@ def differences_of(
 ) -> list[Difference]:
     """``shared``: the pairs of levels that some worker rated both of; others have no standardised difference."""
     bounds = bounds_of_difference(answers.bounds)
-    cautious = len(pairs) > 1  # among several pairs, some have a variance that is small by chance
-    tests = [figures.p_difference(first, second, bounds=bounds, cautious=cautious) for first, second in pairs]
+    tests = [figures.p_difference(first, second, bounds=bounds) for first, second in pairs]
     return [
         Difference(
             names[first],

@@ -20,7 +20,7 @@ Bounds = tuple[float, float]
 
 #: With fewer clusters in a dimension, a variance over it says next to nothing, and there is no interval.
 LEAST_CLUSTERS = 5
-#: With fewer, 95% intervals of figures with a range are not quite right; docs/uncertainty.md has the simulations.
+#: With fewer, 95% intervals of figures that have a range, or are no means, are not quite right: docs/uncertainty.md.
 FEW_CLUSTERS = 12
 FEW_REMARK = "with fewer than 12 of either, 92 to 99% of such 95% intervals are right"
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
@@ -47,6 +47,11 @@ class Contrasts(ABC):
         """How many answers any of these figures rests on."""
 
     @property
+    def is_linearised(self) -> bool:
+        """Whether the figures are no means, so that their influence is that of a first-order approximation."""
+        return False
+
+    @property
     def ranked_count(self) -> int:
         """How many of the figures, from the first, can be ranked against each other."""
         return len(self.values)
@@ -70,7 +75,8 @@ class Contrasts(ABC):
     def p_difference(self, first: int, second: int, *, bounds: Bounds | None = None, cautious: bool = False) -> float:
         """Two-sided p of the hypothesis that both figures are equal; NaN where there is no interval.
 
-        ``cautious``: V is never less than the larger of the one-way sums, which it can only be by chance.
+        ``cautious``: without multipliers (`small_samples`), V is never less than the larger of the one-way sums, which
+        it can only be by chance.
         """
         return self.contrast_p(self.weights_of(first, second), bounds=bounds, cautious=cautious)
 
@@ -102,7 +108,8 @@ class Contrasts(ABC):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=SAME_ANSWERS)
         half = float(stats.t.ppf((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
-        few = bounds is not None and min(spread.fewest.values()) < FEW_CLUSTERS
+        approximate = bounds is not None or value is not None or self.is_linearised
+        few = approximate and min(spread.fewest.values()) < FEW_CLUSTERS
         method = f"{spread.method}; {FEW_REMARK}" if few else spread.method
         return Estimate(centre_value, low, high, n, "answers", level, method)
 
@@ -160,10 +167,10 @@ class Contrasts(ABC):
         squares = self._squares(weights)
         one_way = squares.one_way
         smallest, largest = min(one_way.values()), max(one_way.values())
+        counts = self.multipliers(weights) if squares.crossed else None
         if not squares.crossed:
             variance, degrees = squares.published, min(squares.freedom.values())
         else:
-            counts = self.multipliers(weights)
             if counts is None:
                 cancels = len(set(squares.separate.values())) == 2  # shared clusters have no part in the difference
                 variance = max(squares.published, largest if cancels else smallest)
@@ -179,6 +186,7 @@ class Contrasts(ABC):
                 for dimension, square in one_way.items()
             }
             degrees = degrees_of_freedom(variance, parts, squares.freedom)
+        cautious = cautious and counts is None
         # Rounding leaves a trace of a variance that is 0.
         variance = max(variance, largest) if cautious or variance <= 1e-12 * largest else variance
         return Spread(variance, degrees, squares.clusters, squares.fewest)

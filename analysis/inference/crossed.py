@@ -61,6 +61,10 @@ class Figures(Contrasts):
     shares: Floats | None = None
     source: tuple[Figures, Floats] | None = None
 
+    @property
+    def is_linearised(self) -> bool:
+        return self.shares is None
+
     def multipliers(self, weights: Floats) -> Floats | None:
         if self.source is not None:
             figures, slopes = self.source

@@ -160,9 +160,10 @@ def test_alpha_of_both_orders_is_that_of_units_in_either_order(level: Any) -> No
     rng = np.random.default_rng(4)
     table = np.clip(np.round(rng.normal(0.7, 1, (25, 1)) + rng.normal(0, 1, (25, 6))), -2, 2)
     table[0, 0], table[1, 0] = -2, 2
-    ratings = ratings_from_arrays(*(index.ravel() for index in np.indices(table.shape)), table.ravel())
+    units, raters = (index.ravel() for index in np.indices(table.shape))
+    ratings = ratings_from_arrays(units, raters, table.ravel())
     turned = table * np.where(np.arange(25) % 2, -1, 1)[:, None]
-    turned_ratings = ratings_from_arrays(*(index.ravel() for index in np.indices(table.shape)), turned.ravel())
+    turned_ratings = ratings_from_arrays(units, raters, turned.ravel())
     found = krippendorff_alpha(ratings, level, both_orders=True)
     reference = krippendorff.alpha(np.vstack([table, -table]).T, level_of_measurement=level)
     assert found.value == pytest.approx(reference, rel=1e-9)

@@ -1,4 +1,4 @@
-"""The worst cells of `bench.uncertainty`, small enough for every run: intervals hold 95% where older formulas did not."""
+"""The worst cells of `bench.uncertainty`, small enough for every run: intervals hold where older formulas did not."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from analysis.inference import Dimensions, LevelFigures, ratios
+from bench.level_trials import layout_of
 from bench.many_studies import spreads
 from bench.replications import Design
 from bench.uncertainty import cells_of, counted_in, seed_of
-from bench.uncertainty_trials import TRIALS, layout_of
+from bench.uncertainty_trials import TRIALS
 
 STUDIES = 600
 #: The grid allows 92.5 to 97.5%.
@@ -59,9 +60,8 @@ def test_means_and_differences_hold_in_the_worst_cells(name: str, design: Design
 
 
 def test_what_levels_share_neither_narrows_nor_widens_their_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five workers who differ rated all items, of which each is of one system: what workers have in common cancels out.
-    The variance is 4/500, of two means of 250 answers with noise 1. The larger one-way sum, which is all that can be had
-    without multipliers, is too large, and the plain formula too small."""
+    """Five workers who differ rated all items, each of one system: what workers have in common cancels out. The variance is 4/500, of two means of 250 answers with noise 1. Without multipliers, the larger one-way sum is too
+    large, and the plain formula too small."""
     layout = layout_of(Design(100, 5, 0, 0, 1), "nested", np.random.default_rng(1))
     assert layout is not None
     rng = np.random.default_rng(2)

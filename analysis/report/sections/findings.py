@@ -15,7 +15,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.description import Factor, Score
-from analysis.estimate import Estimate
+from analysis.estimate import Estimate, merged_methods
 from analysis.factor_checks import design_problems
 from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
@@ -239,7 +239,7 @@ def levels_table(factor: Factor, records: Sequence[dict[str, Any]], notes: Seque
 
 def ways_in_words(estimates: Sequence[Estimate]) -> str:
     """How the intervals were made, or why there are none; the same way is named once."""
-    return "".join(f"{way} " for way in dict.fromkeys(how(estimate) for estimate in estimates) if way)
+    return "".join(f"{way} " for way in merged_methods(how(estimate) for estimate in estimates))
 
 
 def differences_table(factor: Factor, records: Sequence[dict[str, Any]], comparison: Comparison) -> Table:

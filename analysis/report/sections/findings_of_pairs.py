@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis import plots
 from analysis.description import Factor
-from analysis.estimate import Estimate, p_equals
+from analysis.estimate import Estimate, merged_methods, p_equals
 from analysis.factors import part_levels
 from analysis.findings.letters import letters_of
 from analysis.inference import Dimensions
@@ -124,7 +124,7 @@ def levels_table(factor: Factor, records: list[dict[str, Any]]) -> Table:
         Column("p from the best, Holm", "p", shows="p_from_best"),
     ]
     note = (
-        f"{''.join(f'{way} ' for way in dict.fromkeys(how(record['share']) for record in records))}"
+        f"{''.join(f'{way} ' for way in merged_methods(how(record['share']) for record in records))}"
         "Share: how often a level was chosen where it met another, ties as halves. Strength: Bradley–Terry with "
         "Davidson’s ties, log scale, mean 0. About new items and new workers. Holm’s correction is over all pairs of "
         "levels of a criterion."
