@@ -18,11 +18,14 @@ from scipy import stats
 
 from analysis.__main__ import main
 from analysis.data import write_bundle_folder
+from analysis.similarity.embedding import NoEmbedder
+from analysis.tagging import NoTagger
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
 from tests.analysis.support.published import (
     CATEGORIES,
     DOMAINS,
     MODELS,
+    PEAKED,
     SKILL,
     SYSTEMS,
     TRAININGS,
@@ -30,9 +33,11 @@ from tests.analysis.support.published import (
     detection_study,
     frame_of,
     judged_stories,
+    production_study,
     quality_study,
     writing_study,
 )
+from tests.analysis.support.studies import a_set, study_data
 
 Row = dict[str, Any]
 
@@ -295,3 +300,129 @@ def test_quality_by_system_family_pool_entropy_and_likelihood(tmp_path: Path) ->
         assert of_bin["mean"]["value"] == pytest.approx(inside["value"].mean(), abs=0.05)
     assert max(range(len(bins)), key=lambda at: bins[at]["mean"]["value"]) not in (0, len(bins) - 1)
     assert unknown_numbers(is_sound(page), sections) == []
+
+
+# --- Giulianelli et al. 2023, Figures 2 to 5 and Table 1 ---
+
+
+def apart(one: str, other: str) -> float:
+    """The lexical distance on single words, by its definition."""
+    first, second = one.split(), other.split()
+    alone = [word for word in first if word not in second] + [word for word in second if word not in first]
+    return len(alone) / (len(first) + len(second))
+
+
+def test_production_variability_of_people_and_decoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_tagger() -> None:
+        raise NoTagger("not here")
+
+    def no_embedder() -> None:
+        raise NoEmbedder("not here")
+
+    monkeypatch.setattr("analysis.report.sections.variability.load_tagger", no_tagger)
+    monkeypatch.setattr("analysis.report.sections.variability.load_embedder", no_embedder)
+    data = production_study(contexts=15)
+    page, sections = built(data, tmp_path)
+    section, decoders = sections["variability"], (*PEAKED, "off topic")
+
+    human = data.ratings.groupby("item")["text"].agg(list)
+    expected: dict[str, dict[str, list[float]]] = {name: {"mu": [], "cross": [], "w1": []} for name in decoders}
+    people = []
+    for _, item in data.items.iterrows():
+        by_people = human[item["item"]]
+        h = [apart(one, other) for one, other in combinations(by_people, 2)]
+        people.append(float(np.mean(h)))
+        for name in decoders:
+            by_model = [text for column, text in item["cells"].items() if column.startswith(f"text:{name}:")]
+            m = [apart(one, other) for one, other in combinations(by_model, 2)]
+            c = [apart(one, other) for one in by_people for other in by_model]
+            expected[name]["mu"].append(float(np.mean(m) - np.mean(h)))
+            expected[name]["cross"].append(float(np.mean(c) - np.mean(h)))
+            expected[name]["w1"].append(float(stats.wasserstein_distance(h, c)))
+    corpus = by([row for row in section["corpus"] if row["kind"] == "lexical-1"], "decoder")
+    assert corpus["people",]["mu_human"]["value"] == pytest.approx(np.mean(people))  # Figure 2
+    for name, figures in expected.items():  # Figures 3 and 4
+        assert corpus[name,]["model_minus_human"]["value"] == pytest.approx(np.mean(figures["mu"]))
+        assert corpus[name,]["cross_minus_human"]["value"] == pytest.approx(np.mean(figures["cross"]))
+        assert corpus[name,]["w1_cross"]["value"] == pytest.approx(np.mean(figures["w1"]))
+    assert corpus["narrow",]["model_minus_human"]["high"] < 0 < corpus["off topic",]["cross_minus_human"]["low"]
+    assert abs(corpus["like people",]["model_minus_human"]["value"]) < 0.06
+
+    pairs = {(row["first"], row["second"]): row for row in section["differences"]["lexical-1"]}
+    for first, second in combinations(decoders, 2):
+        test = stats.ttest_rel(expected[first]["w1"], expected[second]["w1"])
+        difference = np.mean(expected[first]["w1"]) - np.mean(expected[second]["w1"])
+        assert pairs[first, second]["difference"]["value"] == pytest.approx(difference)
+        assert (pairs[first, second]["p"] < 0.01) == (test.pvalue < 0.01)
+    assert (("like people", "human control") in pairs) and (("off topic", "human control") in pairs)
+
+    contexts = [row for row in section["contexts"] if row["decoder"] == "off topic" and row["kind"] == "lexical-1"]
+    worst = max(contexts, key=lambda row: row["w1_cross"])
+    (table,) = [table for table in section["tables"] if table["caption"] == "Contexts where off topic fits worst"]
+    assert table["rows"][0][0] == worst["context"]  # Figure 5 and Table 1
+    assert table["rows"][0][1] == f"What about {worst['context'][1:]}?"
+    assert table["rows"][0][-2] in human[worst["context"]] and "other" in table["rows"][0][-1]
+    assert "1 of 3 decoders fit worse than people fit themselves" in sentence_on(sections, "fit of models")
+    assert "Syntactic distances are left out: not here." in page
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+# --- Tevet & Berant 2021, Table 5 ---
+
+#: Task: ρ and OCA of absHDS, distinct-n and cos-sim on conTest, as published (two decimals).
+TABLE_5 = {
+    "story": {"absHDS": (0.85, 0.95), "distinct-n": (0.57, 0.77), "cos-sim": (0.56, 0.77)},
+    "resp": {"absHDS": (0.63, 0.81), "distinct-n": (0.345, 0.675), "cos-sim": (0.33, 0.66)},
+    "prompt": {"absHDS": (0.78, 0.89), "distinct-n": (0.33, 0.68), "cos-sim": (0.36, 0.67)},
+}
+
+
+def ratings_with_mean(mean: float) -> list[float]:
+    """Half steps with this mean: those of ten workers, or of a few more or less where ten cannot have it."""
+    sizes = [size for size in range(5, 40) if abs(round(mean * 2 * size) / 2 / size - mean) < 6e-4]
+    sizes.sort(key=lambda size: abs(size - 10))
+    steps = round(mean * 2 * sizes[0])
+    low, more = divmod(steps, sizes[0])
+    return [(low + (at < more)) / 2 for at in range(sizes[0])]
+
+
+def best_accuracy(scores: pd.Series, labels: pd.Series) -> float:
+    """OCA by trying all thresholds in both directions."""
+    return max(
+        max(((scores >= cut) == (labels == 1)).mean(), ((scores >= cut) == (labels == 0)).mean())
+        for cut in [*scores.unique(), np.inf]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.released
+@pytest.mark.parametrize("task", list(TABLE_5))
+def test_scores_and_metrics_of_the_released_sets(task: str, released: Path, tmp_path: Path) -> None:
+    """A study whose workers gave the released mean scores reports the published figures, and those of all metrics."""
+    file = pd.read_csv(released / "diversity-eval" / "conTest" / f"con_test_200_with_hds_{task}_gen.csv",
+                       keep_default_na=False)  # fmt: skip
+    columns = [name for name in file if name.startswith("metric_") and "abs_hds" not in name]
+    items = [
+        a_set(f"set {at}", label=float(row["label_value"]), label_name="content_diversity",
+              context=row["context"], responses=[str(row[f"resp_{number}"]) for number in range(5)],
+              metrics={name: float(row[name]) for name in columns})
+        for at, row in enumerate(file.to_dict("records"))
+    ]  # fmt: skip
+    values = {
+        (f"set {at}", f"w{number}"): rating
+        for at, mean in enumerate(file["metric_abs_hds_mean"].astype(float))
+        for number, rating in enumerate(ratings_with_mean(mean))
+    }
+    _, sections = built(study_data(items, values), tmp_path, draws=20)
+    tests = sections["diversity"]["diversity"]["tests"]
+    for measure, (rho, oca) in TABLE_5[task].items():
+        assert tests[measure]["spearman"]["value"] == pytest.approx(rho, abs=0.0065), measure
+        assert tests[measure]["second"]["value"] == pytest.approx(oca, abs=0.0065), measure
+    labels = file["label_value"].astype(float)
+    for name in columns:
+        scores = file[name].astype(float)
+        assert tests[name]["spearman"]["value"] == pytest.approx(stats.spearmanr(scores, labels).statistic)
+        assert tests[name]["second"]["value"] == pytest.approx(best_accuracy(scores, labels))
+    (table,) = [t for t in sections["diversity"]["tables"] if t["caption"] == "Scores against content_diversity"]
+    assert [row[0] for row in table["rows"]] == ["absHDS", "distinct-n", "cos-sim", *columns]
+    assert sentence_on(sections, "absHDS").startswith("It follows content_diversity with Spearman’s ρ")

@@ -116,7 +116,8 @@ def fits_table(decoders: list[dict[str, Any]]) -> Table:
     note = (
         "H: distances between two texts by people, M: by the model, C: of one by each. W₁ is the Wasserstein distance "
         f"of their distributions. Means over contexts, with intervals about new contexts. The {CONTROL} compares "
-        "one random half of people’s texts with the other half, in contexts with more than five."
+        "one random half of people’s texts with the other half, in contexts with more than five. W₁ is larger where "
+        "there are fewer texts, and halves are small, so a decoder that fits worse than the control fits badly indeed."
     )
     return Table("How texts fit people’s variability", columns, decoders, note)
 
