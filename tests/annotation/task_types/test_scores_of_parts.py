@@ -191,12 +191,12 @@ SUMS = {
 def translations() -> Study:
     rows = [{"id": f"t{n}", "text": f"Text {n}.", "system": "human" if n == 2 else "large"} for n in (1, 2, 3)]
     study = study_with("mqm", rows)
-    for worker, found in ERRORS.items():
+    for worker, texts in ERRORS.items():
         forms = {
             text: {"found": f"{len(errors)}"}
             | {f"category-{n}": CATEGORIES[category] for n, (category, _) in enumerate(errors, start=1)}
             | {f"severity-{n}": f"{severity:g}" for n, (_, severity) in enumerate(errors, start=1)}
-            for text, errors in found.items()
+            for text, errors in texts.items()
         }
         answered(study, worker, forms)
     study.factors = {"system": {"position": 0}, "category": {"of": "part", "position": 1}}
