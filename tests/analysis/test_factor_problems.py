@@ -128,7 +128,7 @@ def test_a_setting_in_which_arms_differ_is_suggested_instead_of_the_arms() -> No
     training = Factor("training", "arm", "none")
     assert suggested(training, arms=tuple(arms))[-1] == training
     assert suggested(arms=tuple(arms))[-1] == Factor("arm", "arm")
-    same = tuple(replace(one, config={"training": "none"}) for one in arms)
+    same = tuple(replace(of, config={"training": "none"}) for of in arms)
     assert suggested(training, arms=same)[-1] == Factor("arm", "arm")
 
 

@@ -38,16 +38,16 @@ def make_section(source: Source, *, topics: Sequence[str] = (), title: str = "Sc
 def score_records(source: Source, score: Score) -> list[dict[str, Any]]:
     """One per item, or per part of an item, in the order of the file."""
     scores = item_scores(source.ratings_on(score.topic), score).dropna(subset="score")
-    place = {item: number for number, item in enumerate(source.items.index)}
+    position = {item: number for number, item in enumerate(source.items.index)}
     method = "t interval for new workers"
     records = []
     for key, row in scores.iterrows():
         item, part = key if isinstance(key, tuple) else (key, "")
-        if item in place:
+        if item in position:
             figure = Estimate(row["score"], row["low"], row["high"], int(row["n"]), "answers", method=method)
             workers = int(row["workers"])
             records.append({"item": item, "part": part, "score": figure, "sd": row["sd"], "workers": workers})
-    return sorted(records, key=lambda record: place[record["item"]])
+    return sorted(records, key=lambda record: position[record["item"]])
 
 
 def scores_table(score: Score, records: Sequence[dict[str, Any]]) -> Table:

@@ -55,17 +55,12 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             del sys.modules[name]
 
 
-def study_with(task_type: str, rows: Sequence[Mapping[str, str]]) -> Study:
+def study_with(task_type: str, rows: Sequence[Mapping[str, str]], **values: Any) -> Study:
     task = registry.get_type(task_type)
     items, problems = task.read_items([Row(n, cells) for n, cells in enumerate(rows, start=1)], initial_config(task))
     assert not problems
-    return make_study(
-        task_type=task_type,
-        payloads=items,
-        items_per_hit=len(items),
-        ratings_per_item=20,
-        slug=task_type.replace("_", "-"),
-    )
+    study: dict[str, Any] = {"items_per_hit": len(items), "ratings_per_item": 20, "slug": task_type.replace("_", "-")}
+    return make_study(task_type=task_type, payloads=items, **(study | values))
 
 
 def answered(study: Study, worker: str, forms: Mapping[str, Mapping[str, str]]) -> None:
@@ -187,21 +182,25 @@ SUMS = {
 }
 
 
-@pytest.fixture
-def translations() -> Study:
+def marked(**values: Any) -> Study:
     rows = [{"id": f"t{n}", "text": f"Text {n}.", "system": "human" if n == 2 else "large"} for n in (1, 2, 3)]
-    study = study_with("mqm", rows)
-    for worker, found in ERRORS.items():
+    study = study_with("mqm", rows, **values)
+    for worker, texts in ERRORS.items():
         forms = {
             text: {"found": f"{len(errors)}"}
             | {f"category-{n}": CATEGORIES[category] for n, (category, _) in enumerate(errors, start=1)}
             | {f"severity-{n}": f"{severity:g}" for n, (_, severity) in enumerate(errors, start=1)}
-            for text, errors in found.items()
+            for text, errors in texts.items()
         }
         answered(study, worker, forms)
     study.factors = {"system": {"position": 0}, "category": {"of": "part", "position": 1}}
     study.save()
     return study
+
+
+@pytest.fixture
+def translations() -> Study:
+    return marked()
 
 
 def test_sums_of_errors_are_the_same_everywhere(translations: Study) -> None:
@@ -231,6 +230,18 @@ def test_findings_are_about_sums_and_about_the_labels_of_errors(translations: St
     labels = {row["level"]["name"]: row["level"]["mean"]["value"] for row in findings["levels by category"]
               if row["criterion"] == "severity"}  # fmt: skip
     assert labels == pytest.approx({"accuracy": 3.0, "fluency": (1.0 + (3.0 + 1.0) / 2) / 2})
+
+
+def test_arms_are_compared_on_the_same_sums() -> None:
+    """Ann and cat are in one arm, ben is in the other: of t1 6 and 0, of t2 0 and 0, of t3 1 and 3; and 1, 0, 5."""
+    study = marked(arms=({"name": "a"}, {"name": "b"}))
+
+    sections = report_numbers(study_data(study), draws=10)["sections"]
+
+    means = {arm: mean["value"] for arm, mean in sections["arms"]["scores"]["errors"]["means"].items()}
+    assert means == pytest.approx({"a": -(3 + 0 + 2) / 3, "b": -(1 + 0 + 5) / 3})
+    wide = {(row["item"], row["arm"]): float(row["score"]) for row in read_csv(exported(study, "wide"))}
+    assert wide == {("t1", "a"): -3, ("t1", "b"): -1, ("t2", "a"): 0, ("t2", "b"): 0, ("t3", "a"): -2, ("t3", "b"): -5}
 
 
 # --- the documentation and the suite ---

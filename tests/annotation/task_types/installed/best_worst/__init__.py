@@ -13,7 +13,7 @@ from annotation.task_types.base import Answers, FixedPages, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import ChoicesQuestion, Option, Question
 
-PLACES = ("0", "1", "2", "3")
+NUMBERS = ("0", "1", "2", "3")
 
 
 class BestWorst(FixedPages):
@@ -23,8 +23,8 @@ class BestWorst(FixedPages):
     group = "Judging texts"
 
     def columns(self, config: Json) -> Sequence[Column]:
-        texts = [Column(f"text_{place}", "a text", example=f"Text {place}.") for place in PLACES]
-        systems = [Column(f"system_{place}", "what wrote it", False, example=f"system {place}") for place in PLACES]
+        texts = [Column(f"text_{number}", "a text", example=f"Text {number}.") for number in NUMBERS]
+        systems = [Column(f"system_{number}", "what wrote it", False, example=f"system {number}") for number in NUMBERS]
         return (Column("set_id", "the set's id", example="s1"), *texts, *systems)
 
     def texts(self, config: Json) -> Sequence[Text]:
@@ -36,7 +36,7 @@ class BestWorst(FixedPages):
         )
 
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
-        options = tuple(Option(place, f"Text {int(place) + 1}") for place in PLACES)
+        options = tuple(Option(number, f"Text {int(number) + 1}") for number in NUMBERS)
         return [
             ChoicesQuestion(topic, texts[topic], topic, options=options, least=1, most=1) for topic in ("best", "worst")
         ]
@@ -50,7 +50,7 @@ class BestWorst(FixedPages):
         return (Score("quality", "Best − worst", low=-1, high=1, over="part", terms=terms),)
 
     def factors(self, config: Json) -> Sequence[Factor]:
-        return (Factor("system", "part", parts={place: f"system_{place}" for place in PLACES}),)
+        return (Factor("system", "part", parts={number: f"system_{number}" for number in NUMBERS}),)
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("item_scores"),)
@@ -63,13 +63,13 @@ class BestWorst(FixedPages):
         pages = []
         for number, index in enumerate(shown.order["items"], start=1):
             payload = shown.items[index].payload
-            context = {"texts": [payload[f"text_{place}"] for place in PLACES]}
+            context = {"texts": [payload[f"text_{number}"] for number in NUMBERS]}
             name = f"set-{number}"
             pages.append(Page(name, shown.texts["title"], "best_worst/set.html", questions, context, index))
         return pages
 
     def describe_item(self, payload: Json) -> ItemFacts:
-        return ItemFacts(texts=[[payload[f"text_{place}"]] for place in PLACES])
+        return ItemFacts(texts=[[payload[f"text_{number}"]] for number in NUMBERS])
 
 
 TYPES = (BestWorst,)

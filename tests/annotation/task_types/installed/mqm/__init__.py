@@ -46,13 +46,13 @@ class Mqm(FixedPages):
         return [ScaleQuestion("found", texts["found"], "found", FOUND), *self.about_error(1, texts)]
 
     def about_error(self, number: int, texts: Mapping[str, str]) -> Sequence[Question]:
-        asked = ShownIf("found", tuple(float(n) for n in range(number, MOST_ERRORS + 1)))
+        needed_if = ShownIf("found", tuple(float(n) for n in range(number, MOST_ERRORS + 1)))
         return [
             ChoiceQuestion(
-                f"category-{number}", texts["category"], "category", CATEGORY, target=f"{number}", shown_if=asked
+                f"category-{number}", texts["category"], "category", CATEGORY, target=f"{number}", shown_if=needed_if
             ),
             ScaleQuestion(
-                f"severity-{number}", texts["severity"], "severity", SEVERITY, target=f"{number}", shown_if=asked
+                f"severity-{number}", texts["severity"], "severity", SEVERITY, target=f"{number}", shown_if=needed_if
             ),
         ]
 
