@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from analysis.answer_files.opening import is_bundle
 from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import DRAWS
@@ -31,6 +32,9 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     out = Path(arguments.out)
+    if not is_bundle(arguments.bundle) and Path(arguments.bundle).exists():
+        fix = "export the bundle: manage.py study export NAME --kind bundle"
+        raise InputError(arguments.bundle, "", "the report needs the study’s description, which only a bundle has", fix)
     try:
         data = read_bundle(arguments.bundle, accept_edited=arguments.accept_edited)
         page = write_report(data, out_dir=out, draws=arguments.draws, seed=arguments.seed)
