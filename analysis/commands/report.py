@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from analysis.answer_files.opening import is_bundle
 from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import DRAWS
@@ -36,6 +37,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.out and not arguments.paper:
         raise InputError("", "", "nothing to write", "give --out DIR, --paper DIR or both")
+    if not is_bundle(arguments.bundle) and Path(arguments.bundle).exists():
+        fix = "export the bundle: manage.py study export NAME --kind bundle"
+        raise InputError(arguments.bundle, "", "the report needs the study’s description, which only a bundle has", fix)
     try:
         problems = write_paper_of(arguments) if arguments.paper else write_report_of(arguments)
     except BundleError as error:
