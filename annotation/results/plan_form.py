@@ -85,7 +85,9 @@ class PlanForm(forms.Form):
             },
         )
         on_shares = facts.goal in ONE_SHARE
-        goals = [(name, what.capitalize()) for name, what in GOALS.items() if (name in ONE_SHARE) == on_shares]
+        goals = [
+            (name, f"{what[0].upper()}{what[1:]}") for name, what in GOALS.items() if (name in ONE_SHARE) == on_shares
+        ]
         if on_shares:
             goals = [(name, what) for name, what in goals if name == facts.goal]
         choices = {
@@ -196,7 +198,7 @@ def answers_of(best: Plan | None, plans: list[Plan], wanted: float, facts: Study
     for plan in plans:
         if (plan.design.items, plan.design.raters) == (facts.items, facts.raters):
             sentences.append(
-                f"The draft has {sizes_in_words(plan.power)}: its power is {percent(plan.power.power)}, so "
+                f"The draft has {sizes_in_words(plan.power)}: its power is {percent(plan.power.power)}, so about "
                 f"{percent(1 - plan.power.power)} of such studies would miss what you look for."
             )
     if best is None:

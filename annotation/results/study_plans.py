@@ -176,6 +176,7 @@ def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanV
 
 
 def raters_to_try(most: int, own: int, least: int = 1) -> Sequence[int]:
-    """About four numbers of raters, up to ``most``, the study's ``own`` among them."""
-    usual = [number for number in (1, 2, 3, 5, 10, 15, 20, 30) if least <= number < most]
-    return sorted({*usual[-3:], max(least, most), *([own] if least <= own <= most else [])})
+    """Four or five numbers of raters from ``least`` to ``most``, further and further apart, and the study's ``own``."""
+    most = max(least, most)
+    numbers = {least, round(most ** (1 / 3)), round(most ** (2 / 3)), most, own}
+    return sorted(number for number in numbers if least <= number <= most)

@@ -158,6 +158,26 @@ def test_answers_have_the_variances_of_the_plan(mean: float) -> None:
     assert total == pytest.approx(of.total, rel=0.06)
 
 
+def test_two_points_covary_as_sheppard_found() -> None:
+    """Cut in the middle, 0 and 1 of two normal variables with correlation ρ covary by arcsin(ρ)/2π (Sheppard 1899)."""
+    for rho in (0.1, 0.5, 0.8):
+        assert SHARES.correlation_for(math.asin(rho) / (2 * math.pi), 0.5, 1.0) == pytest.approx(rho, abs=2e-3)
+
+
+@pytest.mark.parametrize("rho", [0.2, 0.6])
+def test_points_covary_as_the_normal_variables_behind_them_say(rho: float) -> None:
+    """E[xy] − E[x]E[y] of points from SciPy's bivariate normal: Σ P(x > cut, y > other cut) over all cuts."""
+    mean, sd = 3.9, 1.3
+    cuts = (LIKERT.cuts - mean) / sd
+    both = stats.multivariate_normal(mean=[0, 0], cov=[[1, rho], [rho, 1]])
+    expected = sum(
+        float(both.cdf([-first, -second])) - float(stats.norm.sf(first) * stats.norm.sf(second))
+        for first in cuts
+        for second in cuts
+    )
+    assert LIKERT.correlation_for(expected, mean, sd) == pytest.approx(rho, abs=1e-4)
+
+
 def test_the_same_seed_gives_the_same_figures_alone_and_in_a_table() -> None:
     planner = Planner(Aim("difference", LIKERT, LIKERT_VARIANCES, effect=0.3), 2, simulations=50)
     table = {(plan.design.items, plan.design.raters): plan.power for plan in planner.table([50, 100], [2, 3])}

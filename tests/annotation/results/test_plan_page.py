@@ -163,8 +163,9 @@ def test_earlier_studies_give_variances_to_their_members_only() -> None:
 
 
 def test_raters_to_try_contain_the_studys_own() -> None:
-    assert raters_to_try(10, 3) == [2, 3, 5, 10]
+    assert raters_to_try(10, 3) == [1, 2, 3, 5, 10]
     assert raters_to_try(1, 1) == [1]
+    assert raters_to_try(30, 50) == [1, 3, 10, 30]
     assert raters_to_try(4, 4, least=2) == [2, 3, 4]
     assert raters_to_try(1, 1, least=2) == [2]
 
