@@ -88,6 +88,7 @@ class PlanActions:
                 effect=0.0 if goal in ("equivalence", "agreement") else size,
                 mean=variances.mean,
                 margin=size if goal == "equivalence" else 0.0,
+                reference=bool(facts.reference),
             )
             system_count = (systems or facts.systems) if aim.compares else 1
             planner = Planner(

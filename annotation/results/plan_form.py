@@ -140,6 +140,7 @@ def planned(user: User, facts: StudyFacts, asked: dict[str, Any]) -> dict[str, A
         effect=0.0 if goal in ("equivalence", "agreement") else asked["size"],
         mean=variances.mean,
         margin=asked["size"] if goal == "equivalence" else 0.0,
+        reference=bool(facts.reference),
     )
     systems = asked["systems"] if aim.compares else 1
     planner = Planner(

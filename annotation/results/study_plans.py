@@ -13,7 +13,7 @@ import pandas as pd
 
 from analysis.data import StudyData
 from analysis.description import Factor, QuestionDescription
-from analysis.factors import factors_of, item_levels
+from analysis.factors import factors_of, item_levels, levels_in_order
 from analysis.planning.aims import SHARES, Goal
 from analysis.planning.components import Components
 from analysis.planning.costs import Work
@@ -35,12 +35,14 @@ FIRST, FIRST_OF_TWO_KINDS = "likert-high", "temporal"
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """What the draft says. ``items`` are those of each system; ``factor`` says what the systems are. ``scales`` has the
-    scale of every criterion. ``texts_per_worker`` None: a worker may rate everything. ``notes``: what was assumed."""
+    """What the draft says. ``items`` are those of each system; ``factor`` says what the systems are, and ``reference``
+    with which of them the others are compared, if not all with each other. ``scales`` has the scale of every criterion.
+    ``texts_per_worker`` None: a worker may rate everything. ``notes``: what was assumed."""
 
     goal: Goal
     scales: dict[str, Scale]
     factor: str
+    reference: str
     systems: int
     items: int
     same_items: bool
@@ -71,6 +73,7 @@ def facts_of(study: Study) -> StudyFacts:
         goal,
         scales,
         factor.name if factor else "",
+        factor.reference if factor else "",
         systems,
         items,
         same_items,
@@ -93,7 +96,7 @@ def _systems_of(data: StudyData, notes: list[str]) -> tuple[Factor | None, int, 
     if factor is None:
         return None, 1, len(main), True
     if factor.of == "arm":
-        return factor, max(1, len(data.description.arms)), len(main), True
+        return factor, max(1, len([name for name in levels_in_order(data, factor) if name])), len(main), True
     levels = item_levels(main, factor.name)
     levels = levels[levels != ""]
     systems = int(levels.nunique())

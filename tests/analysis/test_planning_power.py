@@ -127,6 +127,28 @@ def test_work_is_given_out_as_the_design_says(crossing: Crossing) -> None:
         assert set(systems_of_worker) == {3} and len(seen) > 200
 
 
+@pytest.mark.parametrize("crossing", list(CROSSINGS))
+def test_uneven_loads_differ_as_much_as_wanted(crossing: Crossing) -> None:
+    design = Design(2, 400, 3, 60, crossing, uneven=0.8)
+    spreads = []
+    for seed in range(30):
+        layout = layout_of(design, np.random.default_rng(seed))
+        assert len(set(zip(layout.texts.tolist(), layout.workers.tolist(), strict=True))) == design.answers
+        loads = np.bincount(layout.workers, minlength=60)
+        spreads.append(float(loads.std() / loads.mean()))
+    # Nobody rates a text twice, so the busiest have less to do than their weight says.
+    assert 0.6 < float(np.mean(spreads)) < 0.85
+
+
+def test_uneven_loads_cost_power() -> None:
+    """Workers' liking for systems varies, and Σ load² is 1 + 1.5² times as large, or a bit less."""
+    aim = Aim("difference", LIKERT, Components(0.1, 0.1, 0.05, 0.3, 0.5), effect=0.4)
+    even, uneven = (
+        simulate(aim, Design(2, 60, 3, 40, "all", uneven=spread), simulations=300).power for spread in (0.0, 1.5)
+    )
+    assert uneven < even - 0.1
+
+
 @pytest.mark.parametrize("mean", [3.0, 4.3])
 def test_answers_have_the_variances_of_the_plan(mean: float) -> None:
     """Points cut from a normal variable have these means, variances and covariances, from many items and workers."""
@@ -283,6 +305,7 @@ def test_as_few_workers_as_can_do_the_work() -> None:
         ),
         ((2, 100, 3, 10, "both"), "is one of all, some, one, not “both”"),
         ((31, 10, 3, 40), "at most 30 systems, not 31"),
+        ((2, 100, 3, 10, "some", True, -1.0), "how uneven workers’ loads are is between 0 and 5, not -1"),
         ((2, 100_000, 3, 10), "plan at most 100,000"),
     ],
 )
