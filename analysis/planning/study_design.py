@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -92,11 +92,6 @@ class Design:
             1 if self.crossing == "one" else self.systems
         )
 
-    @property
-    def has_intervals(self) -> bool:
-        """Whether reports give intervals for new items and new workers."""
-        return min(self.items, self.workers_of_a_system) >= LEAST_CLUSTERS
-
 
 def design_for(
     systems: int,
@@ -127,10 +122,6 @@ def design_for(
     else:
         workers = max(least, math.ceil(systems * items * raters / texts_per_worker))
     return Design(systems, items, raters, workers, crossing, same_items, uneven)
-
-
-def with_raters(design: Design, raters: int) -> Design:
-    return replace(design, raters=raters)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from analysis.planning.aims import GOALS, ONE_SHARE, Aim
 from analysis.planning.plans import Plan, Planner, cheapest
 from analysis.planning.power import Power
 from analysis.planning.study_design import CROSSINGS
+from analysis.planning.variances import Variances, published_for, published_variances
 from analysis.planning.words import (
     aim_in_words,
     cells_of,
@@ -24,15 +25,7 @@ from analysis.planning.words import (
 )
 from annotation.access import studies_of
 from annotation.models import Study
-from annotation.results.study_plans import (
-    PlanVariances,
-    StudyFacts,
-    facts_of,
-    published_for,
-    published_variances,
-    raters_to_try,
-    variances_of_study,
-)
+from annotation.results.study_plans import StudyFacts, facts_of, raters_to_try, variances_of_study
 from annotation.work.member_work import works_blind
 from common.words import counted, duration, money
 
@@ -179,7 +172,7 @@ def planned(user: User, facts: StudyFacts, asked: dict[str, Any]) -> dict[str, A
     }
 
 
-def variances_for(user: User, facts: StudyFacts, chosen: str, criterion: str) -> PlanVariances:
+def variances_for(user: User, facts: StudyFacts, chosen: str, criterion: str) -> Variances:
     scale = facts.scales[criterion]
     if not chosen.startswith(EARLIER):
         return published_variances(chosen, scale)

@@ -158,7 +158,7 @@ def test_earlier_studies_give_variances_to_their_members_only() -> None:
     page = client.get(address(study)).content.decode()
     assert "As in Our pilot" in page
     response = client.get(address(study), ASKED | {"variances": "study:pilot", "criterion": "diversity"})
-    assert "Source: pilot, diversity: 48 answers, 8 items, 6 workers." in response.content.decode()
+    assert "Source: pilot, diversity: 48 answers to 8 items by 6 workers, 1 system, mean" in response.content.decode()
     assert variances_of_study(pilot, Scale(1, 5, 5)).source in response.content.decode()
 
 
