@@ -89,6 +89,9 @@ def _from_file(args: argparse.Namespace, scale: Scale | None) -> Variances:
         values = (frame[args.value].astype(str) == frame[args.gold].astype(str)).to_numpy(dtype=float)
     else:
         values = numbers(frame[args.value], args.file)
+    if scale is not None and scale.points is not None and ((values < scale.low) | (values > scale.high)).any():
+        what = f"an answer is outside the scale from {scale.low:g} to {scale.high:g}"
+        raise InputError(args.file, f'column "{args.value}"', what, "correct --scale, or name another file")
     try:
         fit = fit_components(
             values,
