@@ -9,11 +9,12 @@ from pathlib import Path
 from analysis.commands.options import Subparsers, add_seed, positive
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.commands.plan_options import add_options, planner_of, scale_of
-from analysis.commands.plan_variances import Variances, add_variances, print_published, variances_from
+from analysis.commands.plan_variances import add_variances, print_published, variances_from
 from analysis.input_errors import InputError
 from analysis.planning.aims import Aim
 from analysis.planning.plans import Plan
 from analysis.planning.power import SIMULATIONS
+from analysis.planning.variances import Variances
 from analysis.planning.words import components_in_words, curve, plan_lines
 from common.files import write_whole
 

@@ -77,6 +77,10 @@ def add_design(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the most texts that one worker rates (default: 50)",
     )
+    meaning = (
+        "how uneven workers’ loads are: their standard deviation over their mean (default: 0; open platforms: 1 to 2)"
+    )
+    design.add_argument("--uneven", type=finite_number, default=0.0, metavar="NUMBER", help=meaning)
 
 
 def add_scale_and_work(parser: argparse.ArgumentParser) -> None:
@@ -152,6 +156,7 @@ def planner_of(args: argparse.Namespace, scale: Scale, components: Components, m
         work=work_of(args),
         simulations=args.simulations,
         seed=args.seed,
+        uneven=args.uneven,
     )
 
 

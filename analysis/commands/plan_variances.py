@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.data import BundleError, read_bundle
 from analysis.input_errors import InputError
-from analysis.planning.components import COMPONENT_NAMES, Components, Fit, fit_components, parse_components
+from analysis.planning.components import COMPONENT_NAMES, fit_components, parse_components
 from analysis.planning.pilot import pilot_of
-from analysis.planning.published import PUBLISHED, published
+from analysis.planning.published import PUBLISHED
 from analysis.planning.scales import Scale
+from analysis.planning.variances import LIKERT, Variances, assumed_variances, fitted_variances, published_variances
 from analysis.planning.words import components_in_words
 from analysis.tables import read_columns
-from common.words import counted
-
-#: The published variances of a plan for which nothing else is known: the cautious ones.
-DEFAULT, DEFAULT_OF_TWO_KINDS = "likert-high", "temporal"
-LIKERT = Scale(1, 5, 5)
-
-
-@dataclass(frozen=True, slots=True)
-class Variances:
-    """``components`` on ``scale``, their source, and what to know about them. ``mean``: of the earlier study."""
-
-    components: Components
-    scale: Scale
-    source: str
-    notes: tuple[str, ...] = ()
-    mean: float | None = None
 
 
 def add_variances(parser: argparse.ArgumentParser) -> None:
@@ -75,13 +59,7 @@ def variances_from(args: argparse.Namespace, scale: Scale | None) -> Variances:
     if args.file:
         return _from_file(args, scale)
     on = scale or LIKERT
-    default = DEFAULT_OF_TWO_KINDS if on.points == 2 else DEFAULT
-    entry = published(args.published or default)
-    notes = (entry.caution,) if args.published else (entry.caution, _ASSUMED.format(name=default))
-    return Variances(entry.on(on), on, entry.source, notes)
-
-
-_ASSUMED = "Nobody named variances, so these of {name} are assumed. Those of your own pilot are better: --bundle."
+    return published_variances(args.published, on) if args.published else assumed_variances(on)
 
 
 def _from_bundle(args: argparse.Namespace, scale: Scale | None) -> Variances:
@@ -93,7 +71,7 @@ def _from_bundle(args: argparse.Namespace, scale: Scale | None) -> Variances:
     except ValueError as error:
         raise InputError(args.bundle, "", str(error)) from error
     by = f" by {pilot.factor}" if pilot.factor else ""
-    return _fitted(pilot.fit, pilot.scale, scale, f"{args.bundle}, {pilot.criterion}{by}", args.bundle)
+    return fitted_variances(pilot.fit, pilot.scale, scale, f"{args.bundle}, {pilot.criterion}{by}")
 
 
 def _from_file(args: argparse.Namespace, scale: Scale | None) -> Variances:
@@ -111,6 +89,9 @@ def _from_file(args: argparse.Namespace, scale: Scale | None) -> Variances:
         values = (frame[args.value].astype(str) == frame[args.gold].astype(str)).to_numpy(dtype=float)
     else:
         values = numbers(frame[args.value], args.file)
+    if scale is not None and scale.points is not None and ((values < scale.low) | (values > scale.high)).any():
+        what = f"an answer is outside the scale from {scale.low:g} to {scale.high:g}"
+        raise InputError(args.file, f'column "{args.value}"', what, "correct --scale, or name another file")
     try:
         fit = fit_components(
             values,
@@ -120,36 +101,10 @@ def _from_file(args: argparse.Namespace, scale: Scale | None) -> Variances:
         )
     except ValueError as error:
         raise InputError(args.file, f'column "{args.value}"', str(error)) from error
-    own = (
-        Scale(0, 1, 2)
-        if set(values.tolist()) <= {0.0, 1.0}
-        else scale or Scale(float(values.min()), float(values.max()))
-    )
-    return _fitted(fit, own, scale, f"{args.file}, {args.value}", args.file)
-
-
-def _fitted(fit: Fit, own: Scale, scale: Scale | None, source: str, file: str) -> Variances:
-    """Variances of answers on the earlier study's own scale, for a plan on ``scale`` (None: the same)."""
-    counts = (
-        f"{counted(fit.answers, 'answer')} to {counted(fit.items, 'item')} by {counted(fit.workers, 'worker')}, "
-        f"{counted(fit.systems, 'system')}, mean {fit.mean:.3g}"
-    )
-    notes = [*fit.notes]
-    for count, thing in ((fit.workers, "workers"), (fit.items, "items")):
-        if count < 20:
-            notes.append(f"How {thing} differ is known only roughly from {count} of them.")
-    on, components, mean = own, fit.components, fit.mean
-    if scale is not None and (scale.low, scale.high, scale.points) != (own.low, own.high, own.points):
-        if (scale.points == 2) != (own.points == 2):
-            raise InputError(
-                file, "", "its answers and those of the plan are on different kinds of scales", "use others"
-            )
-        if scale.range != own.range or scale.low != own.low:
-            components = components.times((scale.range / own.range) ** 2)
-            mean = scale.low + (mean - own.low) * scale.range / own.range
-            notes.append("Its scale has other ends, so variances are the same share of the range.")
-        on = scale
-    return Variances(components, on, f"{source} ({counts})", tuple(notes), None if on.points == 2 else mean)
+    own = scale or Scale(float(values.min()), float(values.max()))
+    if set(values.tolist()) <= {0.0, 1.0}:
+        own = Scale(0, 1, 2)
+    return fitted_variances(fit, own, scale, f"{args.file}, {args.value}")
 
 
 def print_published() -> None:

@@ -116,10 +116,13 @@ def fit_components(values: ArrayLike, *, items: ArrayLike, workers: ArrayLike, s
     if not groupings:
         raise ValueError("no item and no worker has two answers: nothing shows where the differences come from")
     estimates = _minque(answers, system_codes, groupings)
-    for name, variance in estimates.items():
-        if variance < 0:
-            notes.append(f"The variance of {LABELS[name]} came out below 0 ({variance:.3g}) and counts as 0.")
-    of = {name: max(0.0, estimates.get(name, 0.0)) for name in LABELS}
+    while groupings and (variance := min(estimates[name] for name in groupings)) < 0:
+        # The others are estimated again without it, as REML does at the edge of what is possible.
+        name = next(name for name in groupings if estimates[name] == variance)
+        notes.append(f"The variance of {LABELS[name]} came out below 0 ({variance:.2g}), so it counts as 0.")
+        del groupings[name]
+        estimates = _minque(answers, system_codes, groupings)
+    of = {name: estimates.get(name, 0.0) for name in LABELS}
     components = Components(of["items"], of["workers"], of["item_system"], of["worker_system"], of["residual"])
     item_count, worker_count = int(item_codes.max()) + 1, int(worker_codes.max()) + 1
     mean = float(answers.mean())

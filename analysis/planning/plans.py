@@ -43,7 +43,8 @@ class Plan:
 @dataclass(frozen=True, slots=True)
 class Planner:
     """What all plans have in common. ``workers``: how many there are; None: as few as can do the work, if each rates at
-    most ``texts_per_worker``. ``seconds``: for the simulation of one design, None: as long as it takes."""
+    most ``texts_per_worker``. ``seconds``: for the simulation of one design, None: as long as it takes. ``uneven``: as
+    in `Design`."""
 
     aim: Aim
     systems: int
@@ -55,11 +56,12 @@ class Planner:
     simulations: int = SIMULATIONS
     seed: int = 1
     seconds: float | None = None
+    uneven: float = 0.0
 
     def design(self, items: int, raters: int) -> Design:
         """DesignError: no study can have it."""
         if self.workers is not None:
-            return Design(self.systems, items, raters, self.workers, self.crossing, self.same_items)
+            return Design(self.systems, items, raters, self.workers, self.crossing, self.same_items, self.uneven)
         return design_for(
             self.systems,
             items,
@@ -67,6 +69,7 @@ class Planner:
             texts_per_worker=self.texts_per_worker,
             crossing=self.crossing,
             same_items=self.same_items,
+            uneven=self.uneven,
         )
 
     def plan(self, items: int, raters: int) -> Plan:

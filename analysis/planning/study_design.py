@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,8 @@ CROSSINGS: dict[Crossing, str] = {
 }
 #: More answers would take too long to simulate a thousand times.
 MOST_ANSWERS = 100_000
+#: The loads of the workers of Snow et al. 2008 had 1.0 to 2.3 times their mean as standard deviation.
+MOST_UNEVEN = 5.0
 
 
 class DesignError(ValueError):
@@ -31,8 +33,9 @@ class DesignError(ValueError):
 class Design:
     """``items`` per system, such as prompts; ``raters`` of every text, which is what one system has for an item.
 
-    ``same_items``: all systems have texts for the same items. Without it, each has items of its own. DesignError: no
-    study can have this design.
+    ``same_items``: all systems have texts for the same items. Without it, each has items of its own. ``uneven``: how
+    much workers' loads differ, as their standard deviation over their mean; 0: they share the work evenly.
+    DesignError: no study can have this design.
     """
 
     systems: int
@@ -41,6 +44,7 @@ class Design:
     workers: int
     crossing: Crossing = "some"
     same_items: bool = True
+    uneven: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("systems", "items", "raters", "workers"):
@@ -48,6 +52,8 @@ class Design:
                 raise DesignError(f"the number of {name} must be 1 or more, not {getattr(self, name)}")
         if self.crossing not in CROSSINGS:
             raise DesignError(f"how raters cross systems is one of {', '.join(CROSSINGS)}, not “{self.crossing}”")
+        if not 0 <= self.uneven <= MOST_UNEVEN:
+            raise DesignError(f"how uneven workers’ loads are is between 0 and {MOST_UNEVEN:g}, not {self.uneven:g}")
         if self.systems > MOST_LEVELS:
             raise DesignError(f"reports compare at most {MOST_LEVELS} systems, not {self.systems}")
         if self.crossing == "all" and self.systems > 1 and not self.same_items:
@@ -86,14 +92,16 @@ class Design:
             1 if self.crossing == "one" else self.systems
         )
 
-    @property
-    def has_intervals(self) -> bool:
-        """Whether reports give intervals for new items and new workers."""
-        return min(self.items, self.workers_of_a_system) >= LEAST_CLUSTERS
-
 
 def design_for(
-    systems: int, items: int, raters: int, *, texts_per_worker: int, crossing: Crossing, same_items: bool = True
+    systems: int,
+    items: int,
+    raters: int,
+    *,
+    texts_per_worker: int,
+    crossing: Crossing,
+    same_items: bool = True,
+    uneven: float = 0.0,
 ) -> Design:
     """The design with as few workers as can do the work, and enough for intervals. DesignError as `Design`, or a worker
     who is to rate all systems of an item cannot rate so many texts."""
@@ -113,11 +121,7 @@ def design_for(
         workers = systems * max(least, math.ceil(items * raters / texts_per_worker))
     else:
         workers = max(least, math.ceil(systems * items * raters / texts_per_worker))
-    return Design(systems, items, raters, workers, crossing, same_items)
-
-
-def with_raters(design: Design, raters: int) -> Design:
-    return replace(design, raters=raters)
+    return Design(systems, items, raters, workers, crossing, same_items, uneven)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +137,18 @@ class Layout:
 def layout_of(design: Design, rng: np.random.Generator) -> Layout:
     """Give out the work at random, so that workers have as much to do as each other, one text more or less.
 
-    Rated things are in random order, and so are workers; raters of a thing are the next in turn, so they differ.
+    Rated things are in random order, and so are workers; raters of a thing are the next in turn, so they differ. If
+    loads are uneven, each worker has a weight, and the raters of a thing are drawn by weight without replacement
+    (by exponential keys; Efraimidis & Spirakis 2006).
     """
     systems, raters = design.systems, design.raters
 
     def in_turn(things: int, workers: Ints) -> tuple[Ints, Ints]:
         rated = np.repeat(rng.permutation(things), raters)
+        if design.uneven:
+            weights = rng.lognormal(0, math.sqrt(math.log1p(design.uneven**2)), len(workers))
+            keys = rng.exponential(1 / weights, (things, len(workers)))
+            return rated, workers[np.argpartition(keys, raters - 1, axis=1)[:, :raters]].ravel()
         return rated, workers[np.arange(len(rated)) % len(workers)]
 
     everybody = rng.permutation(design.workers)

@@ -94,7 +94,11 @@ def notes_on(aim: Aim, plans: Sequence[Plan]) -> list[str]:
         notes.append(
             "Some simulated studies had no interval, because all answers agreed. They count as not significant."
         )
-    notes.append("Workers share the work evenly here. If a few do most of it, power is lower.")
+    uneven = plans[0].design.uneven
+    if uneven:
+        notes.append(f"Workers’ loads vary: their standard deviation is about {uneven:g} times their mean.")
+    else:
+        notes.append("Workers share the work evenly here. If a few do most of it, power is lower.")
     return notes
 
 
@@ -191,7 +195,14 @@ def cells_of(aim: Aim, plan: Plan) -> list[str]:
     if aim.goal == "agreement":
         shown = [f"{power.figure:.2f}"]
     width = "–" if math.isnan(power.width) else f"{power.width:.2f}"
-    return [*sizes, *shown, width, f"{cost.submissions:,}", hours_in_words(cost.hours), money(cost.total)]
+    return [
+        *sizes,
+        *shown,
+        width,
+        f"{cost.submissions:,}",
+        hours_in_words(cost.hours),
+        money(cost.total) if cost.total else "–",
+    ]
 
 
 def cheapest_in_words(plan: Plan) -> str:
@@ -199,5 +210,5 @@ def cheapest_in_words(plan: Plan) -> str:
     hours = "" if cost.hours is None else f", {duration(3600 * float(cost.hours))} of work"
     return (
         f"{counted(design.items, 'item')} × {counted(design.raters, 'rater')}: {counted(design.workers, 'worker')}, "
-        f"{counted(cost.submissions, 'submission')}{hours}, {money(cost.total)}."
+        f"{counted(cost.submissions, 'submission')}{hours}{f', {money(cost.total)}' if cost.total else ''}."
     )

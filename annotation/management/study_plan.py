@@ -11,17 +11,10 @@ from analysis.planning.aims import GOALS, Aim
 from analysis.planning.plans import Planner
 from analysis.planning.power import SIMULATIONS
 from analysis.planning.study_design import CROSSINGS
+from analysis.planning.variances import Variances, published_for, published_variances
 from analysis.planning.words import components_in_words, plan_lines
 from annotation.models import Study
-from annotation.results.study_plans import (
-    PlanVariances,
-    StudyFacts,
-    facts_of,
-    published_for,
-    published_variances,
-    raters_to_try,
-    variances_of_study,
-)
+from annotation.results.study_plans import StudyFacts, facts_of, raters_to_try, variances_of_study
 from common.commands import AddAction
 
 
@@ -88,6 +81,7 @@ class PlanActions:
                 effect=0.0 if goal in ("equivalence", "agreement") else size,
                 mean=variances.mean,
                 margin=size if goal == "equivalence" else 0.0,
+                reference=bool(facts.reference),
             )
             system_count = (systems or facts.systems) if aim.compares else 1
             planner = Planner(
@@ -112,7 +106,7 @@ class PlanActions:
         self.say([*(f"  {note}" for note in (*variances.notes, *facts.notes)), ""])
         self.say(plan_lines(planner, plans, smallest, power=wanted))
 
-    def _variances(self, facts: StudyFacts, criterion: str, pilot: str | None, published: str | None) -> PlanVariances:
+    def _variances(self, facts: StudyFacts, criterion: str, pilot: str | None, published: str | None) -> Variances:
         if criterion and criterion not in facts.scales:
             raise ValueError(
                 f"the study has no question “{criterion[:40]}” with a scale; it has {', '.join(facts.scales)}"

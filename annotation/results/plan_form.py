@@ -12,6 +12,7 @@ from analysis.planning.aims import GOALS, ONE_SHARE, Aim
 from analysis.planning.plans import Plan, Planner, cheapest
 from analysis.planning.power import Power
 from analysis.planning.study_design import CROSSINGS
+from analysis.planning.variances import Variances, published_for, published_variances
 from analysis.planning.words import (
     aim_in_words,
     cells_of,
@@ -24,15 +25,7 @@ from analysis.planning.words import (
 )
 from annotation.access import studies_of
 from annotation.models import Study
-from annotation.results.study_plans import (
-    PlanVariances,
-    StudyFacts,
-    facts_of,
-    published_for,
-    published_variances,
-    raters_to_try,
-    variances_of_study,
-)
+from annotation.results.study_plans import StudyFacts, facts_of, raters_to_try, variances_of_study
 from annotation.work.member_work import works_blind
 from common.words import counted, duration, money
 
@@ -85,7 +78,9 @@ class PlanForm(forms.Form):
             },
         )
         on_shares = facts.goal in ONE_SHARE
-        goals = [(name, what.capitalize()) for name, what in GOALS.items() if (name in ONE_SHARE) == on_shares]
+        goals = [
+            (name, f"{what[0].upper()}{what[1:]}") for name, what in GOALS.items() if (name in ONE_SHARE) == on_shares
+        ]
         if on_shares:
             goals = [(name, what) for name, what in goals if name == facts.goal]
         choices = {
@@ -138,6 +133,7 @@ def planned(user: User, facts: StudyFacts, asked: dict[str, Any]) -> dict[str, A
         effect=0.0 if goal in ("equivalence", "agreement") else asked["size"],
         mean=variances.mean,
         margin=asked["size"] if goal == "equivalence" else 0.0,
+        reference=bool(facts.reference),
     )
     systems = asked["systems"] if aim.compares else 1
     planner = Planner(
@@ -176,7 +172,7 @@ def planned(user: User, facts: StudyFacts, asked: dict[str, Any]) -> dict[str, A
     }
 
 
-def variances_for(user: User, facts: StudyFacts, chosen: str, criterion: str) -> PlanVariances:
+def variances_for(user: User, facts: StudyFacts, chosen: str, criterion: str) -> Variances:
     scale = facts.scales[criterion]
     if not chosen.startswith(EARLIER):
         return published_variances(chosen, scale)
@@ -196,7 +192,7 @@ def answers_of(best: Plan | None, plans: list[Plan], wanted: float, facts: Study
     for plan in plans:
         if (plan.design.items, plan.design.raters) == (facts.items, facts.raters):
             sentences.append(
-                f"The draft has {sizes_in_words(plan.power)}: its power is {percent(plan.power.power)}, so "
+                f"The draft has {sizes_in_words(plan.power)}: its power is {percent(plan.power.power)}, so about "
                 f"{percent(1 - plan.power.power)} of such studies would miss what you look for."
             )
     if best is None:

@@ -1,6 +1,6 @@
 """What a study's draft already says about its plan: systems, items, scale, who rates what, reward and time.
 
-And the variances that a plan rests on: published ones, or those of an earlier study on this server.
+And the variances of an earlier study on this server.
 """
 
 from __future__ import annotations
@@ -13,34 +13,31 @@ import pandas as pd
 
 from analysis.data import StudyData
 from analysis.description import Factor, QuestionDescription
-from analysis.factors import factors_of, item_levels
+from analysis.factors import factors_of, item_levels, levels_in_order
 from analysis.planning.aims import SHARES, Goal
-from analysis.planning.components import Components
 from analysis.planning.costs import Work
 from analysis.planning.pilot import pilot_of
-from analysis.planning.published import PUBLISHED, published
 from analysis.planning.scales import MOST_POINTS, Scale
 from analysis.planning.study_design import Crossing
+from analysis.planning.variances import LIKERT, Variances, fitted_variances
 from annotation.models import Study
 from annotation.results.frames import study_data
 from annotation.work.hourly_pay import time_per_hit
-from common.words import counted
 
-LIKERT = Scale(1, 5, 5)
 #: Ratings of a study whose questions have no scale with a mean are planned as if on this one.
 ASSUMED = "The study has no question with a scale, so the plan assumes one from 1 to 5."
-#: Published variances that are assumed first, the cautious ones.
-FIRST, FIRST_OF_TWO_KINDS = "likert-high", "temporal"
 
 
 @dataclass(frozen=True, slots=True)
 class StudyFacts:
-    """What the draft says. ``items`` are those of each system; ``factor`` says what the systems are. ``scales`` has the
-    scale of every criterion. ``texts_per_worker`` None: a worker may rate everything. ``notes``: what was assumed."""
+    """What the draft says. ``items`` are those of each system; ``factor`` says what the systems are, and ``reference``
+    with which of them the others are compared, if not all with each other. ``scales`` has the scale of every criterion.
+    ``texts_per_worker`` None: a worker may rate everything. ``notes``: what was assumed."""
 
     goal: Goal
     scales: dict[str, Scale]
     factor: str
+    reference: str
     systems: int
     items: int
     same_items: bool
@@ -71,6 +68,7 @@ def facts_of(study: Study) -> StudyFacts:
         goal,
         scales,
         factor.name if factor else "",
+        factor.reference if factor else "",
         systems,
         items,
         same_items,
@@ -93,7 +91,7 @@ def _systems_of(data: StudyData, notes: list[str]) -> tuple[Factor | None, int, 
     if factor is None:
         return None, 1, len(main), True
     if factor.of == "arm":
-        return factor, max(1, len(data.description.arms)), len(main), True
+        return factor, max(1, len([name for name in levels_in_order(data, factor) if name])), len(main), True
     levels = item_levels(main, factor.name)
     levels = levels[levels != ""]
     systems = int(levels.nunique())
@@ -129,30 +127,7 @@ def _scale_of(question: QuestionDescription) -> Scale | None:
     return Scale(scale.low, scale.high, len(scale.points))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanVariances:
-    """``components`` on ``scale`` with their source in words; ``mean`` of an earlier study's answers."""
-
-    components: Components
-    scale: Scale
-    source: str
-    notes: tuple[str, ...]
-    mean: float | None = None
-
-
-def published_for(scale: Scale) -> list[tuple[str, str]]:
-    """Names and titles of the published variances that fit a scale, the cautious ones first."""
-    fitting = [(entry.name, entry.title) for entry in PUBLISHED if entry.two_kinds == (scale.points == 2)]
-    return sorted(fitting, key=lambda entry: entry[0] not in (FIRST, FIRST_OF_TWO_KINDS))
-
-
-def published_variances(name: str, scale: Scale) -> PlanVariances:
-    """ValueError: no such name, or it does not fit the scale."""
-    entry = published(name)
-    return PlanVariances(entry.on(scale), scale, entry.source, (entry.caution,))
-
-
-def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanVariances:
+def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> Variances:
     """Those of an earlier study's answers, as its report has them. ValueError: they cannot be used here."""
     data = study_data(study)
     try:
@@ -161,21 +136,12 @@ def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> PlanV
         if not criterion:
             raise
         pilot = pilot_of(data)  # its criterion may have another name, if it has only one
-    fit = pilot.fit
-    if (pilot.scale.points == 2) != (scale.points == 2):
-        raise ValueError(f"{study.slug} has another kind of scale than this study: choose other variances")
-    factor = (scale.range / pilot.scale.range) ** 2
-    mean = scale.low + (fit.mean - pilot.scale.low) * scale.range / pilot.scale.range
     by = f" by {pilot.factor}" if pilot.factor else ""
-    counts = f"{counted(fit.answers, 'answer')}, {counted(fit.items, 'item')}, {counted(fit.workers, 'worker')}"
-    source = f"{study.slug}, {pilot.criterion}{by}: {counts}"
-    notes = list(fit.notes)
-    if min(fit.workers, fit.items) < 20:
-        notes.append("Fewer than 20 items or workers show only roughly how much they differ.")
-    return PlanVariances(fit.components.times(factor), scale, source, tuple(notes), None if scale.points == 2 else mean)
+    return fitted_variances(pilot.fit, pilot.scale, scale, f"{study.slug}, {pilot.criterion}{by}")
 
 
 def raters_to_try(most: int, own: int, least: int = 1) -> Sequence[int]:
-    """About four numbers of raters, up to ``most``, the study's ``own`` among them."""
-    usual = [number for number in (1, 2, 3, 5, 10, 15, 20, 30) if least <= number < most]
-    return sorted({*usual[-3:], max(least, most), *([own] if least <= own <= most else [])})
+    """Four or five numbers of raters from ``least`` to ``most``, further and further apart, and the study's ``own``."""
+    most = max(least, most)
+    numbers = {least, round(most ** (1 / 3)), round(most ** (2 / 3)), most, own}
+    return sorted(number for number in numbers if least <= number <= most)

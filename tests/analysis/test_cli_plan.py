@@ -92,6 +92,13 @@ def test_variances_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "mean 0." in capsys.readouterr().out, "the share of right answers"
 
 
+def test_answers_of_a_file_lie_on_the_scale_of_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, ratings())
+    columns = ("--file", path, "--value", "score", "--item", "prompt", "--system", "system")
+    for options in (("--scale", "1", "3", "--difference", "0.4"), ("--goal", "share", "--share", "0.6")):
+        assert "an answer is outside the scale" in refused(capsys, "plan", *SMALL, *columns, *options)
+
+
 def test_published_variances_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "--list"]) == 0
     printed = capsys.readouterr().out

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.planning.components import Components, fit_components, parse_components
+from analysis.planning.components import Components, Fit, fit_components, parse_components
 from analysis.planning.published import PUBLISHED, published
 from analysis.planning.scales import Scale
+from analysis.planning.variances import fitted_variances
 from bench.published_components import of_diversity, of_snow
 from tests.analysis.test_mixed_model import PENICILLIN
 
@@ -89,6 +90,8 @@ def test_a_variance_below_zero_counts_as_zero_and_is_named() -> None:
     values = np.where((items + workers) % 2, 1.0, 0.0)  # every item and every worker has the same mean
     fit = fit_components(values, items=items, workers=workers)
     assert fit.components.items == fit.components.workers == 0
+    # Without them, what is left is the variance of all answers (n − 1).
+    assert fit.components.residual == pytest.approx(float(values.var(ddof=1)))
     assert sum("came out below 0" in note for note in fit.notes) == 2
 
 
@@ -139,6 +142,16 @@ def test_published_variances_are_those_of_the_public_data(released: Path) -> Non
             assert ours == pytest.approx(theirs, abs=6e-4), (name, label)
     texts, residual = of_diversity(released / "diversity-eval")
     assert published("diversity").components == Components(item_system=round(texts, 3), residual=round(residual, 3))
+
+
+def test_variances_of_earlier_answers_fit_another_scale_as_a_share_of_its_range() -> None:
+    fit = Fit(Components(0.2, 0.1, 0.1, 0.1, 0.5), 600, 40, 12, 2, 4.0, ())
+    on_nine = fitted_variances(fit, Scale(1, 5, 5), Scale(1, 9, 9), "pilot")
+    assert on_nine.components == fit.components.times(4) and on_nine.mean == pytest.approx(7.0)
+    assert any("other ends" in note for note in on_nine.notes) and any("12 of them" in note for note in on_nine.notes)
+    assert fitted_variances(fit, Scale(1, 5, 5), None, "pilot").components == fit.components
+    with pytest.raises(ValueError, match="on another kind of scale"):
+        fitted_variances(fit, Scale(1, 5, 5), Scale(0, 1, 2), "pilot")
 
 
 def test_published_variances_fit_another_scale_as_a_share_of_its_range() -> None:

@@ -127,6 +127,28 @@ def test_work_is_given_out_as_the_design_says(crossing: Crossing) -> None:
         assert set(systems_of_worker) == {3} and len(seen) > 200
 
 
+@pytest.mark.parametrize("crossing", list(CROSSINGS))
+def test_uneven_loads_differ_as_much_as_wanted(crossing: Crossing) -> None:
+    design = Design(2, 400, 3, 60, crossing, uneven=0.8)
+    spreads = []
+    for seed in range(30):
+        layout = layout_of(design, np.random.default_rng(seed))
+        assert len(set(zip(layout.texts.tolist(), layout.workers.tolist(), strict=True))) == design.answers
+        loads = np.bincount(layout.workers, minlength=60)
+        spreads.append(float(loads.std() / loads.mean()))
+    # Nobody rates a text twice, so the busiest have less to do than their weight says.
+    assert 0.6 < float(np.mean(spreads)) < 0.85
+
+
+def test_uneven_loads_cost_power() -> None:
+    """Workers' liking for systems varies, and Σ load² is 1 + 1.5² times as large, or a bit less."""
+    aim = Aim("difference", LIKERT, Components(0.1, 0.1, 0.05, 0.3, 0.5), effect=0.4)
+    even, uneven = (
+        simulate(aim, Design(2, 60, 3, 40, "all", uneven=spread), simulations=300).power for spread in (0.0, 1.5)
+    )
+    assert uneven < even - 0.1
+
+
 @pytest.mark.parametrize("mean", [3.0, 4.3])
 def test_answers_have_the_variances_of_the_plan(mean: float) -> None:
     """Points cut from a normal variable have these means, variances and covariances, from many items and workers."""
@@ -156,6 +178,26 @@ def test_answers_have_the_variances_of_the_plan(mean: float) -> None:
     assert worker == pytest.approx(of.workers, abs=0.03)
     assert liking == pytest.approx(of.workers + of.worker_system, abs=0.03)
     assert total == pytest.approx(of.total, rel=0.06)
+
+
+def test_two_points_covary_as_sheppard_found() -> None:
+    """Cut in the middle, 0 and 1 of two normal variables with correlation ρ covary by arcsin(ρ)/2π (Sheppard 1899)."""
+    for rho in (0.1, 0.5, 0.8):
+        assert SHARES.correlation_for(math.asin(rho) / (2 * math.pi), 0.5, 1.0) == pytest.approx(rho, abs=2e-3)
+
+
+@pytest.mark.parametrize("rho", [0.2, 0.6])
+def test_points_covary_as_the_normal_variables_behind_them_say(rho: float) -> None:
+    """E[xy] − E[x]E[y] of points from SciPy's bivariate normal: Σ P(x > cut, y > other cut) over all cuts."""
+    mean, sd = 3.9, 1.3
+    cuts = (LIKERT.cuts - mean) / sd
+    both = stats.multivariate_normal(mean=[0, 0], cov=[[1, rho], [rho, 1]])
+    expected = sum(
+        float(both.cdf([-first, -second])) - float(stats.norm.sf(first) * stats.norm.sf(second))
+        for first in cuts
+        for second in cuts
+    )
+    assert LIKERT.correlation_for(expected, mean, sd) == pytest.approx(rho, abs=1e-4)
 
 
 def test_the_same_seed_gives_the_same_figures_alone_and_in_a_table() -> None:
@@ -263,6 +305,7 @@ def test_as_few_workers_as_can_do_the_work() -> None:
         ),
         ((2, 100, 3, 10, "both"), "is one of all, some, one, not “both”"),
         ((31, 10, 3, 40), "at most 30 systems, not 31"),
+        ((2, 100, 3, 10, "some", True, -1.0), "how uneven workers’ loads are is between 0 and 5, not -1"),
         ((2, 100_000, 3, 10), "plan at most 100,000"),
     ],
 )

@@ -158,13 +158,14 @@ def test_earlier_studies_give_variances_to_their_members_only() -> None:
     page = client.get(address(study)).content.decode()
     assert "As in Our pilot" in page
     response = client.get(address(study), ASKED | {"variances": "study:pilot", "criterion": "diversity"})
-    assert "Source: pilot, diversity: 48 answers, 8 items, 6 workers." in response.content.decode()
+    assert "Source: pilot, diversity: 48 answers to 8 items by 6 workers, 1 system, mean" in response.content.decode()
     assert variances_of_study(pilot, Scale(1, 5, 5)).source in response.content.decode()
 
 
 def test_raters_to_try_contain_the_studys_own() -> None:
-    assert raters_to_try(10, 3) == [2, 3, 5, 10]
+    assert raters_to_try(10, 3) == [1, 2, 3, 5, 10]
     assert raters_to_try(1, 1) == [1]
+    assert raters_to_try(30, 50) == [1, 3, 10, 30]
     assert raters_to_try(4, 4, least=2) == [2, 3, 4]
     assert raters_to_try(1, 1, least=2) == [2]
 
