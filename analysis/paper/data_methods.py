@@ -114,7 +114,7 @@ def data_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
             f"An item has a median of {numbers.shown(f'{median:g}', *per_item, 'median')} submissions "
             f"(from {numbers.count(*per_item, 'least')} to {numbers.count(*per_item, 'most')}); "
             f"{numbers.count(*DATA, 'items_complete')} of {numbers.counted('item', *DATA, 'items')} "
-            f"{'has' if numbers.value(*DATA, 'items') == 1 else 'have'} as many as we asked for."
+            f"{'has' if numbers.value(*DATA, 'items') == 1 else 'have'} all that we asked for."
         )
     return Paragraph("Data", sentences)
 
@@ -157,7 +157,9 @@ def analysis_paragraph(numbers: Numbers) -> Paragraph:
     draws = numbers.count("draws")
     seed = numbers.count("seed")
     sentences.append(f"Bootstraps have {draws} resamples and the seed {seed}.")
-    sentences.append("All figures come from the report of HITServer on these data; README.md has the commands.")
+    sentences.append(
+        "All figures come from the report of HITServer on these data; README.md of the supplement has the commands."
+    )
     return Paragraph("Analysis", sentences)
 
 

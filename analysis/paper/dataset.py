@@ -56,6 +56,59 @@ _CONTEXT = {
     "transform": "cr:transform",
 }
 _DATA_TYPES: dict[Any, str] = {str: "sc:Text", int: "sc:Integer", float: "sc:Float", bool: "sc:Boolean"}
+CARD_TEXT = """\
+---
+pretty_name: {pretty_name}
+license: unknown
+tags:
+- human-evaluation
+- {tag}
+size_categories:
+- {size}
+configs:
+{configs}---
+
+# {title}
+
+{summary}
+
+{answers} in all, simulated and excluded ones included: `synthetic` in `submissions.csv` marks
+simulated workers, `decision` what a person excluded, and `exclude` in `study.json` the rules that the report applies.
+
+## To fill in before you publish it
+
+- Licence (`license` above): **[…]**
+- Language of the texts (`language` above): **[…]**
+- Authors, paper and address: **[…]**
+- Approval by an ethics committee, and whether workers agreed to publication: **[…]**
+
+Workers appear under pseudonyms that other studies do not share. What they wrote, and the items' texts, may still name
+people: read `text` in `ratings.csv` first.
+
+## Files
+
+`study.json` describes the study: questions, scales, wording, settings, and the SHA-256 of every file. `pages/` has the
+pages that workers saw. `croissant.json` describes the tables for programs (Croissant 1.0).
+
+| file | contents | rows |
+|---|---|---|
+{rows}
+The files are UTF-8 with a heading line. An empty cell means that there is no value; lists and objects are JSON.
+
+## All numbers again
+
+In a checkout of HITServer, with `{slug}` as the name of this folder or zip file:
+
+```
+pip install -r requirements-analysis.txt
+python -m analysis report {slug} --out report --paper paper
+```
+
+`report/report.html` and `report/report.json` have every figure; `paper/` has the methods, tables and figures of a
+paper, made from the same numbers.
+
+## Columns
+{columns}"""
 #: Sizes as Hugging Face names them, each with its upper end.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 #: Rows and SHA-256 of the files of a bundle, by name.
@@ -139,55 +192,15 @@ def dataset_card(study: StudyDescription, files: Files) -> str:
         + "".join(f"- `{column}`: {words}\n" for column, words in COLUMNS_IN_WORDS[name.removesuffix(".csv")].items())
         for name in files
     )
-    return f"""---
-pretty_name: {json.dumps(study.title, ensure_ascii=False)}
-license: unknown
-tags:
-- human-evaluation
-- {json.dumps(study.task_type.replace("_", "-"))}
-size_categories:
-- {size}
-configs:
-{configs}---
-
-# {study.title}
-
-{_summary(study)}
-
-{counted(n_ratings, "answer")} in all, simulated and excluded ones included: `synthetic` in `submissions.csv` marks
-simulated workers, `decision` what a person excluded, and `exclude` in `study.json` the rules that the report applies.
-
-## To fill in before you publish it
-
-- Licence (`license` above): **[…]**
-- Language of the texts (`language` above): **[…]**
-- Authors, paper and address: **[…]**
-- Approval by an ethics committee, and whether workers agreed to publication: **[…]**
-
-Workers appear under pseudonyms that other studies do not share. What they wrote, and the items' texts, may still name
-people: read `text` in `ratings.csv` first.
-
-## Files
-
-`study.json` describes the study: questions, scales, wording, settings, and the SHA-256 of every file. `pages/` has the
-pages that workers saw. `croissant.json` describes the tables for programs (Croissant 1.0).
-
-| file | contents | rows |
-|---|---|---|
-{rows}
-The files are UTF-8 with a heading line. An empty cell means that there is no value; lists and objects are JSON.
-
-## All numbers again
-
-In a checkout of HITServer, with `{study.slug}` as the name of this folder or zip file:
-
-```
-pip install -r requirements-analysis.txt
-python -m analysis report {study.slug} --out report --paper paper
-```
-
-`report/report.html` and `report/report.json` have every figure; `paper/` has the methods, tables and figures of a
-paper, made from the same numbers.
-
-## Columns
-{columns}"""
+    return CARD_TEXT.format(
+        pretty_name=json.dumps(study.title, ensure_ascii=False),
+        tag=json.dumps(study.task_type.replace("_", "-")),
+        size=size,
+        configs=configs,
+        title=study.title,
+        summary=_summary(study),
+        answers=counted(n_ratings, "answer"),
+        slug=study.slug,
+        rows=rows,
+        columns=columns,
+    )

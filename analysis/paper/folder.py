@@ -21,6 +21,56 @@ from analysis.report.blocks import Section, Sentences
 from common.csv_files import csv_text
 from common.files import write_whole
 
+README_TEXT = r"""# {title}: the paper’s part
+
+Made from the data of the study `{slug}` alone. The same data give the same files, byte for byte, whoever makes them and
+whenever, except pictures of pages (`pages/*.png`), which depend on the fonts of the machine.
+{problems}
+## Make every number again
+
+With the bundle of the study (BUNDLE: a zip file or folder, from the console’s report page or `manage.py study export
+{slug} --kind bundle`), in a checkout of HITServer:
+
+```
+pip install -r requirements-analysis.txt
+python -m analysis report BUNDLE --out report --paper paper --draws {draws} --seed {seed}
+```
+
+`report/report.json` has every figure unrounded. `numbers.csv` has every number of the methods, with its place in
+`report.json` (a JSON pointer) and its value. On the server: `manage.py study report {slug} --paper paper`.
+
+## Files
+
+| file | contents |
+|---|---|
+| `methods.tex`, `methods.md` | the methods; **[… …]** marks what the study does not know: fill it in |
+| `findings.tex`, `findings.md` | what the study found, in sentences |
+| `numbers.csv` | where every number of the methods comes from |
+| `tables/*.tex`, `tables/*.csv` | every table of the report; the CSV files are unrounded. `tables.tex` reads them all |
+| `figures/*.pdf`, `figures/*.svg` | every figure, 84 mm wide, fonts included. `figures.tex` has their captions |
+| `pages/*.html` | the pages that workers saw; `*.png` where Chromium is installed |
+| `references.bib` | what the methods cite |
+| `preamble.tex`, `example.tex` | the LaTeX packages that are needed; one document with everything |
+| `heds.md`, `heds.json` | the Human Evaluation Datasheet (HEDS 3.0), prefilled |
+| `dataset-card.md`, `croissant.json` | for publishing the bundle as a data set |
+
+{n_figures} figures, {n_tables} tables, {n_numbers} numbers in the methods.
+
+## Before you send it in
+
+- Fill in the blanks: search for `[…` in `methods.md` and `heds.md`, for `\blank` in `methods.tex`.
+- Texts by workers and items may name people: read tables with texts before you print them.
+- The pages leave out your contact address; the consent text may name you.
+
+## Pages
+
+{page_rows}
+## Tables
+
+| file | section | caption |
+|---|---|---|
+{table_rows}"""
+
 
 def paper_files(
     study: StudyDescription,
@@ -124,7 +174,6 @@ def readme(
     numbers: Numbers,
 ) -> str:
     """What is in the folder, and the commands that make it again."""
-    slug, draws, seed = study.slug, report["draws"], report["seed"]
     failed = [
         f"- The section “{section['title']}” could not be made: {section['error']}.\n"
         for section in report["sections"].values()
@@ -135,55 +184,18 @@ def readme(
         f"| `{file.name}` | {_cell(file.section)} | {_cell(file.table.caption)} |\n" for file in tables
     )
     page_rows = "".join(f"- `{name}`: {prose.words(page.title)}\n" for name, page in pages.items())
-    return f"""# {prose.words(study.title)}: the paper’s part
-
-Made from the data of the study `{slug}` alone. The same data give the same files, byte for byte, whoever makes them and
-whenever, except pictures of pages (`pages/*.png`), which depend on the fonts of the machine.
-{problems}
-## Make every number again
-
-With the bundle of the study (BUNDLE: a zip file or folder, from the console’s report page or `manage.py study export
-{slug} --kind bundle`), in a checkout of HITServer:
-
-```
-pip install -r requirements-analysis.txt
-python -m analysis report BUNDLE --out report --paper paper --draws {draws} --seed {seed}
-```
-
-`report/report.json` has every figure unrounded. `numbers.csv` has every number of the methods, with its place in
-`report.json` (a JSON pointer) and its value. On the server: `manage.py study report {slug} --paper paper`.
-
-## Files
-
-| file | contents |
-|---|---|
-| `methods.tex`, `methods.md` | the methods; **[… …]** marks what the study does not know: fill it in |
-| `findings.tex`, `findings.md` | what the study found, in sentences |
-| `numbers.csv` | where every number of the methods comes from |
-| `tables/*.tex`, `tables/*.csv` | every table of the report; the CSV files are unrounded. `tables.tex` reads them all |
-| `figures/*.pdf`, `figures/*.svg` | every figure, 84 mm wide, fonts included. `figures.tex` has their captions |
-| `pages/*.html` | the pages that workers saw; `*.png` where Chromium is installed |
-| `references.bib` | what the methods cite |
-| `preamble.tex`, `example.tex` | the LaTeX packages that are needed; one document with everything |
-| `heds.md`, `heds.json` | the Human Evaluation Datasheet (HEDS 3.0), prefilled |
-| `dataset-card.md`, `croissant.json` | for publishing the bundle as a data set |
-
-{len(figures)} figures, {len(tables)} tables, {len(numbers.used)} numbers in the methods.
-
-## Before you send it in
-
-- Fill in the blanks: search for `[…` in `methods.md` and `heds.md`, for `\\blank` in `methods.tex`.
-- Texts by workers and items may name people: read tables with texts before you print them.
-- The pages leave out your contact address; the consent text may name you.
-
-## Pages
-
-{page_rows or "The bundle has no pages: it was made by an earlier release."}
-## Tables
-
-| file | section | caption |
-|---|---|---|
-{table_rows}"""
+    return README_TEXT.format(
+        title=prose.words(study.title),
+        slug=study.slug,
+        draws=report["draws"],
+        seed=report["seed"],
+        problems=problems,
+        n_figures=len(figures),
+        n_tables=len(tables),
+        n_numbers=len(numbers.used),
+        page_rows=page_rows or "The bundle has no pages: it was made by an earlier release.",
+        table_rows=table_rows,
+    )
 
 
 def _cell(text: str) -> str:

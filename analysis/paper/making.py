@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from analysis.data import files_of, read_bundle, read_pages
-from analysis.paper import refuse_used
+from analysis.paper.empty_folder import refuse_used
 from analysis.paper.folder import paper_files, write_files
 from analysis.paper.screenshots import picture_pages
 from analysis.report import files as report_files

@@ -24,7 +24,9 @@ from common.words import counted
 TITLE = "Methods of the human evaluation"
 #: Longer values of settings are in study.json.
 LONGEST_SETTING = 60
-#: A scale with more points than this is told by its ends.
+#: What has another end is a heading: of an answer, or of what the page records by itself.
+ENDS_OF_QUESTIONS = (".", "?", "!", ":", "…", "”")
+#: A scale with more points than this is named by its ends.
 MOST_NAMED_POINTS = 9
 ROLES = {
     "practice": "practice item",
@@ -121,13 +123,20 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
     if not questions:
         return [f"The study asked {blank('the questions that workers answered')}."]
     groups: dict[tuple[str, str], list[QuestionDescription]] = {}
+    headings: list[str] = []
     for question in questions:
-        groups.setdefault((question.kind, answers_in_prose(question)), []).append(question)
+        answers = answers_in_prose(question)
+        if question.label.rstrip().endswith(ENDS_OF_QUESTIONS):
+            groups.setdefault((question.kind, answers), []).append(question)
+        else:
+            headings.append(f"{quoted(question.label)} (in short: {words(question.topic)}), {answers}")
     sentences = []
     for (_, answers), members in groups.items():
         asked = [f"{quoted(member.label)} (in short: {words(member.topic)})" for member in members]
         verb = "was" if len(members) == 1 else "were each"
         sentences.append(f"{listed(asked)} {verb} answered {answers}.")
+    if headings:
+        sentences.append(f"Workers answered, or the pages recorded, under a heading: {'; '.join(headings)}.")
     sentences.append("The pages of the appendix show the wording as workers saw it.")
     return sentences
 
@@ -207,12 +216,12 @@ def arm_sentences(study: StudyDescription, numbers: Numbers) -> Iterable[str]:
     )
     for arm in study.arms:
         if differences := differences_of(arm):
-            yield f"In the condition {words(arm.name)}: {'; '.join(differences)}."
+            yield f"In the condition {words(arm.name)}, {listed(differences)}."
 
 
 def differences_of(arm: ArmDescription) -> list[str]:
-    settings = [f"{name.replace('_', ' ')} {words(str(value))}" for name, value in arm.config.items()]
+    settings = [f"{name.replace('_', ' ')} is set to {words(str(value))}" for name, value in arm.config.items()]
     short = [setting for setting in settings if len(setting) <= LONGEST_SETTING]
-    levels = [f"{words(name)} {words(level)}" for name, level in arm.factors.items()]
-    texts = [f"its own wording of the {name.replace('_', ' ')}" for name in arm.texts]
+    levels = [f"the level of {words(name)} is {words(level)}" for name, level in arm.factors.items()]
+    texts = [f"the {name.replace('_', ' ')} has a wording of its own" for name in arm.texts]
     return [*levels, *short, *texts]

@@ -183,6 +183,7 @@ class TaskType(Sources, Placements, Results, ABC):
     title: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
+    balance: ClassVar[str] = ""  #: What is shown in random or balanced order: a sentence for the methods of a paper.
     #: The heading under which researchers find the type.
     group: ClassVar[str] = "Other"
     #: The rank in its group before any study is made: types that serve more purposes come first.
@@ -191,8 +192,6 @@ class TaskType(Sources, Placements, Results, ABC):
     pictured: ClassVar[int | None] = None
     #: Whether workers answer about what they wrote themselves. Then nothing compares their answers with each other's.
     own_work: ClassVar[bool] = False
-    #: What is shown in random or balanced order, as a sentence for the methods of a paper.
-    balance: ClassVar[str] = ""
     #: Whether members of the study do the work, as coders who start on a page of the console. Such a study has no link,
     #: no platform and no reward.
     for_members: ClassVar[bool] = False

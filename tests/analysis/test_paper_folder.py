@@ -17,7 +17,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.data import BundleError, StudyData, files_of, read_bundle, read_pages, write_bundle_folder
 from analysis.description import ReportSection
-from analysis.paper import PaperFolderError, screenshots, write_paper
+from analysis.paper import PaperFolderError, write_paper
 from analysis.paper.columns import COLUMNS_IN_WORDS, TABLES_IN_WORDS
 from analysis.paper.heds_questions import QUESTIONS
 from analysis.paper.references import ENTRIES, SOURCES
@@ -267,7 +267,7 @@ def test_every_reference_has_what_a_reader_needs_to_find_it() -> None:
 def test_without_chromium_there_are_no_pictures_and_nothing_fails(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screenshots.shutil, "which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     write_paper(bundle, tmp_path / "paper", draws=40)
     assert not list((tmp_path / "paper").rglob("*.png"))
 
@@ -275,7 +275,7 @@ def test_without_chromium_there_are_no_pictures_and_nothing_fails(
 def test_a_browser_that_fails_leaves_the_pages(
     bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(screenshots.shutil, "which", lambda name: sys.executable)
+    monkeypatch.setattr("shutil.which", lambda name: sys.executable)
     write_paper(bundle, tmp_path / "paper", draws=40)
     assert (tmp_path / "paper" / "pages" / "01-start.html").is_file()
     assert "There is no picture of pages/01-start.html" in caplog.text

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from analysis.data import StudyData, read_bundle
-from analysis.description import Factor, Recruitment
+from analysis.description import Factor, Point, QuestionDescription, Recruitment, Scale
 from tests.analysis.support.papers import a_bundle, changed_bundle, paper_of, report_of
 from tests.analysis.support.studies import LIKERT, TEXTS_ONLY, Values, a_set, arm, study_data
 
@@ -112,7 +112,7 @@ def test_numbers_of_the_data_by_hand(tmp_path: Path) -> None:
     assert "Workers judged 8 items" in text
     assert "The analysis is of 45 ratings from 45 submissions." in text
     # The first three submissions are of item i0.
-    assert "An item has a median of 6 submissions (from 3 to 6); 0 of 8 items have as many as we asked for." in text
+    assert "An item has a median of 6 submissions (from 3 to 6); 0 of 8 items have all that we asked for." in text
     assert "Left out of all figures: 3 submissions that a person excluded. A person excluded them because **[…" in text
     assert "We compare 2 levels of system: " in text
     assert "The study opened on 28 February 2026." in text
@@ -159,7 +159,7 @@ def test_arms_are_named_with_their_pay(tmp_path: Path) -> None:
     data = rated(arms=(arm("plain"), arm("trained", "0.20", config={"examples": 3})), arm_of=arms)
     text = paper_of(data, tmp_path)["methods.md"]
     assert "there were 2 conditions: plain and trained." in text
-    assert "In the condition trained: examples 3." in text
+    assert "In the condition trained, examples is set to 3." in text
     assert "In the condition trained, a task paid $0.20." in text
     assert "3 of 3 workers in the condition plain (100%) and 0 of 3 workers in the condition trained (0%)" in text
 
@@ -172,6 +172,15 @@ def test_the_wording_and_the_scale(tmp_path: Path) -> None:
     )
     words = paper_of(study_data(["a"], texts={("a", "ann"): {"own": "Two words"}}, **TEXTS_ONLY), tmp_path / "w")
     assert "answered in words (at least 2 words)" in words["methods.md"]
+
+
+def test_a_heading_is_not_called_a_question(tmp_path: Path) -> None:
+    fate = QuestionDescription("fate", "What became of the suggestion", Scale("fate", "nominal", (Point(1, "Kept"),)))
+    text = paper_of(rated(questions=(*LIKERT["questions"], fate)), tmp_path)["methods.md"]
+    assert (
+        "Workers answered, or the pages recorded, under a heading: “What became of the suggestion” (in short: fate), by "
+        "choosing one of “Kept”." in text
+    )
 
 
 def test_methods_are_cited_only_if_the_report_uses_them(tmp_path: Path) -> None:

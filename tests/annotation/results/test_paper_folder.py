@@ -200,7 +200,7 @@ def test_members_download_the_zip_file(study: Study) -> None:
     response = client.get(url(study, "paper.zip"))
     assert response["Content-Type"] == "application/zip"
     assert response["Content-Disposition"] == f'attachment; filename="{study.slug}-paper.zip"'
-    with zipfile.ZipFile(io.BytesIO(b"".join(response))) as archive:  # type: ignore[arg-type]
+    with zipfile.ZipFile(io.BytesIO(b"".join(response))) as archive:
         names = archive.namelist()
     assert f"{study.slug}-paper/README.md" in names and f"{study.slug}-paper/figures/q-bars.pdf" in names
 
