@@ -22,7 +22,8 @@ Bounds = tuple[float, float]
 LEAST_CLUSTERS = 5
 #: With fewer, 95% intervals of figures that have a range, or are no means, are not quite right: docs/uncertainty.md.
 FEW_CLUSTERS = 12
-FEW_REMARK = "with fewer than 12 of either, 92 to 99% of such 95% intervals are right"
+FEW_REMARK = "with fewer than 12 of either, {} to 99% of such 95% intervals are right"
+LEAST_OF_MEANS, LEAST_OF_OTHERS = 92, 88
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
 
 
@@ -90,17 +91,18 @@ class Contrasts(ABC):
         value: float | None = None,
         bounds: Bounds | None = None,
         level: float | None = None,
+        cautious: bool = False,
     ) -> Estimate:
         """The linear combination of the figures with weights ``gradient`` (K,), with its interval.
 
         With ``value``: a function of the figures that has this value and this gradient (the delta method). ``level``
-        of the interval: that of the figures by default.
+        of the interval: that of the figures by default. ``cautious`` as in `p_difference`.
         """
         weights = np.asarray(gradient, dtype=float)
         centre_value = self._value(weights) if value is None else value
         n = self.answers_used(np.nonzero(weights)[0].tolist())
         level = self.level if level is None else level
-        spread = self.spread(weights)
+        spread = self.spread(weights, cautious)
         if note := spread.missing(centre_value):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=note)
         centre, slope = _to_line(centre_value, bounds)
@@ -108,9 +110,9 @@ class Contrasts(ABC):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=SAME_ANSWERS)
         half = float(stats.t.ppf((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
-        approximate = bounds is not None or value is not None or self.is_linearised
-        few = approximate and min(spread.fewest.values()) < FEW_CLUSTERS
-        method = f"{spread.method}; {FEW_REMARK}" if few else spread.method
+        linearised, method = value is not None or self.is_linearised, spread.method
+        if (linearised or bounds is not None) and min(spread.fewest.values()) < FEW_CLUSTERS:
+            method += f"; {FEW_REMARK.format(LEAST_OF_OTHERS if linearised else LEAST_OF_MEANS)}"
         return Estimate(centre_value, low, high, n, "answers", level, method)
 
     def contrast_p(

@@ -26,6 +26,7 @@ from analysis.inference import (
     ratios,
     sd_estimate,
 )
+from analysis.inference.small_samples import MOST_ANSWERS, Design, degrees_of_freedom, multipliers
 from tests.analysis.support.two_way import anova_of_mean, one_way_of_statsmodels, reference_spread
 
 Floats = npt.NDArray[np.float64]
@@ -320,3 +321,47 @@ def test_holms_correction_is_that_of_statsmodels() -> None:
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     assert holm([0.04, math.nan, 0.01])[[0, 2]] == pytest.approx([0.04, 0.02])
     assert math.isnan(holm([0.04, math.nan, 0.01])[1])
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_pearsons_r_varies_as_leaving_out_each_item_shows(mirrored: bool) -> None:
+    """One answer an item: the jackknife of Fisher's z over items (SciPy's r without each), (n − 1)/n · Σ (z without − z)².
+    The mean of the z without each item is not taken, as in the variances of agreement."""
+    rng = np.random.default_rng(12)
+    labels = rng.normal(0.3, 1, 14)
+    answers = 0.6 * labels + rng.normal(size=14)
+
+    def r_of(rows: Ints) -> float:
+        x, y = answers[rows], labels[rows]
+        if mirrored:
+            x, y = np.append(x, -x), np.append(y, -y)
+        return float(stats.pearsonr(x, y).statistic)
+
+    everything = np.arange(14)
+    whole = r_of(everything)
+    left_out = [np.arctanh(r_of(np.delete(everything, item))) for item in everything]
+    variance = 13 / 14 * sum((z - np.arctanh(whole)) ** 2 for z in left_out)
+    estimate = mean_correlation(
+        labels, everything, answers, Dimensions.of(items=everything), kind="pearson", mirrored=mirrored
+    )
+    assert estimate.value == pytest.approx(whole)
+    half = stats.t.ppf(0.975, 13) * math.sqrt(variance)
+    ends = (math.tanh(math.atanh(whole) - half), math.tanh(math.atanh(whole) + half))
+    assert (estimate.low, estimate.high) == pytest.approx(ends, rel=1e-6)
+
+
+def test_degrees_of_freedom_are_those_of_satterthwaite_and_not_below_the_smaller_number() -> None:
+    """By hand: (2 + 3)²/(2²/4 + 3²/9) = 12.5; with what cells take away, 1²/2 = 0.5 gives way to the smaller, 4."""
+    parts, freedom = {"items": 2.0, "workers": 3.0}, {"items": 4.0, "workers": 9.0}
+    assert degrees_of_freedom(5.0, parts, freedom) == pytest.approx(12.5)
+    assert degrees_of_freedom(1.0, parts, freedom) == 4.0
+
+
+def test_a_design_that_says_nothing_has_the_published_formula() -> None:
+    """More answers than MOST_ANSWERS; or a single worker for everything."""
+    design = Design(np.arange(6), np.zeros(6, dtype=np.int64), np.full(6, 1 / 6), np.full(6, 1 / 6))
+    items = np.array([0, 0, 1, 1, 2, 2])
+    assert multipliers(design, items, np.array([0, 1, 0, 1, 0, 1])) is not None
+    many = MOST_ANSWERS + 1
+    large = Design(np.arange(many), np.zeros(many, dtype=np.int64), np.full(many, 1 / many), np.full(many, 1 / many))
+    assert multipliers(large, np.arange(many) // 5, np.arange(many) % 5) is None

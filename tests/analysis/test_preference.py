@@ -131,7 +131,8 @@ def test_systems_are_counted_whatever_side_they_stand_on(tmp_path: Path) -> None
 
 
 def test_kappa_of_three_categories(tmp_path: Path) -> None:
-    # Two items, three raters: (1, 1, −1) and (−1, −1, −1): P = 2/3, shares 1/3 and 2/3, P_e = 5/9, κ = 1/4.
+    # Two items, three raters: (1, 1, −1) and (−1, −1, −1): P = 2/3. The texts have no names, so both orders count:
+    # shares 1/2 and 1/2, P_e = 1/2, κ = 1/3.
     values: Values = {
         ("a", "x"): 1, ("a", "y"): 1, ("a", "z"): -1, ("b", "x"): -1, ("b", "y"): -1, ("b", "z"): -1,
     }  # fmt: skip
@@ -139,7 +140,7 @@ def test_kappa_of_three_categories(tmp_path: Path) -> None:
     _, sections = built(study_data(["a", "b"], values, **CHOICE), tmp_path)
 
     found = sections["preference"]["overall"]
-    assert found["fleiss_kappa"]["value"] == pytest.approx((2 / 3 - 5 / 9) / (1 - 5 / 9))
+    assert found["fleiss_kappa"]["value"] == pytest.approx(1 / 3)
     # The items' file names no systems.
     assert (found["pairs"][0]["first"], found["pairs"][0]["second"]) == ("first text", "second text")
 

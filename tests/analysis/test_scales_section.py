@@ -61,7 +61,8 @@ def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
     bounds = [1 + 6 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
     found = sections["scales"]["statements"]["creative"]["mean"]
     assert (found["low"], found["high"]) == pytest.approx(bounds)
-    assert found["method"] == f"clustered by 12 items and 8 workers; t with {reference.freedom:.4g} degrees of freedom"
+    start = f"clustered by 12 items and 8 workers; t with {reference.freedom:.4g} degrees of freedom"
+    assert found["method"] == f"{start}; with fewer than 12 of either, 92 to 99% of such 95% intervals are right"
 
 
 def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_means_and_differences_hold_in_the_worst_cells(name: str, design: Design
 
 
 def test_what_levels_share_neither_narrows_nor_widens_their_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five workers who differ rated all items, each of one system: what workers have in common cancels out. The variance is 4/500, of two means of 250 answers with noise 1. Without multipliers, the larger one-way sum is too
+    """Five workers who differ rated all items, each of one system: what workers have in common cancels out. The
+    variance is 4/500, of two means of 250 answers with noise 1. Without multipliers, the larger one-way sum is too
     large, and the plain formula too small."""
     layout = layout_of(Design(100, 5, 0, 0, 1), "nested", np.random.default_rng(1))
     assert layout is not None

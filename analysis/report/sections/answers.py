@@ -282,8 +282,11 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
     both_orders = False
     if level == "pairwise":
         frame, both_orders = for_agreement(source, frame)
-    elif any(score.topic == question.topic and score.middle is not None for score in source.scores):
-        both_orders = bool(question.scale.points)  # how much better one of two things is, of which either may be first
+    middles = [score.middle for score in source.scores if score.topic == question.topic and score.middle is not None]
+    if middles or both_orders:  # how much better one of two things is, of which either may be the first
+        points = [point.value for point in question.scale.points]
+        middle = middles[0] if middles else 0.0
+        both_orders = bool(points) and sorted(points) == sorted(2 * middle - value for value in points)
     ratings = as_ratings(question, frame)
     alpha = ALPHA_LEVEL[level]
     coefficients: dict[str, Callable[[], Estimate]] = {
