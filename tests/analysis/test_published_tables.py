@@ -137,6 +137,10 @@ def test_differences_between_models_trainings_and_domains(
     anova = stats.f_oneway(*(gpt2[domain] for domain in DOMAINS))
     assert (domains["GPT2"]["f"], domains["GPT2"]["p"]) == pytest.approx((anova.statistic, anova.pvalue))
     assert (domains["GPT2"]["df_between"], domains["GPT2"]["df_within"]) == (2, 117)
+    pairs = next(row["pairs"] for row in section["domains within model"] if row["level"] == "GPT2")
+    assert {(pair["first"], pair["second"]): pair["difference"]["value"] for pair in pairs} == pytest.approx(
+        {(one, other): gpt2[one].mean() - gpt2[other].mean() for one, other in combinations(DOMAINS, 2)}
+    )
     assert sentence_on(sections, "accuracy by model").startswith("GPT2 0.")
 
 
