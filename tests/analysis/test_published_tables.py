@@ -246,6 +246,11 @@ def test_third_parties_ratings_are_compared_by_the_writers_arm(tmp_path: Path) -
     assert {name: level["mean"]["value"] for name, level in levels.items()} == pytest.approx(means.to_dict())
     (row,) = sections["findings"]["differences by from:arm"]
     assert row["pair"]["difference"]["low"] < 0.8 < row["pair"]["difference"]["high"]  # the true difference
+    texts = frame.groupby(["from:arm", "item"])["value"].mean()
+    student, ranks = (test(texts["solo"], texts["mil"]) for test in (stats.ttest_ind, stats.mannwhitneyu))
+    (published,) = sections["origin_tests"]["from:arm"]
+    assert (published["test"]["t"], published["test"]["p"]) == pytest.approx((student.statistic, student.pvalue))
+    assert published["test"]["shift"]["p"] == pytest.approx(ranks.pvalue)
     assert sentence_on(sections, "creative").startswith("mil is ahead")
 
 
