@@ -44,10 +44,11 @@ class LevelPair:
 
 @dataclass(frozen=True, slots=True)
 class DomainTest:
-    """The paper's analysis of variance between domains, within one level or OVERALL."""
+    """Domains within one level or OVERALL: all pairs, and the paper's analysis of variance (None if it has none)."""
 
     level: str
-    anova: Anova
+    pairs: list[GroupDifference]
+    anova: Anova | None
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,8 @@ def crossed(
         pair for place in [OVERALL, *domains] for pair in _pairs(_part(frame, {domain: place}), factor, place, level)
     ]
     tests_of_domains = [
-        DomainTest(name, result)
+        _domain_test(name, _part(frame, {factor: name}), domain, level)
         for name in ([*levels, OVERALL] if len(domains) > 1 else [])
-        if (result := _anova(_part(frame, {factor: name}), domain)) is not None
     ]
     return Crossed(factor, cells, pairs, tests_of_domains, only)
 
@@ -156,12 +156,13 @@ def _pairs(frame: pd.DataFrame, factor: str, domain: str, level: float) -> list[
     return records
 
 
-def _anova(frame: pd.DataFrame, domain: str) -> Anova | None:
+def _domain_test(name: str, frame: pd.DataFrame, domain: str, level: float) -> DomainTest:
+    pairs = differences(Judgements(frame), domain, level=level) if frame[domain].nunique() > 1 else []
     groups = {name: scores for name, scores in accuracies_by(frame, domain).items() if name and len(scores) > 1}
     try:
-        return anova(groups) if len(groups) > 1 else None
+        return DomainTest(name, pairs, anova(groups) if len(groups) > 1 else None)
     except ValueError:
-        return None
+        return DomainTest(name, pairs, None)
 
 
 def accuracies_by(frame: pd.DataFrame, column: str) -> dict[str, Floats]:

@@ -137,6 +137,10 @@ def test_differences_between_models_trainings_and_domains(
     anova = stats.f_oneway(*(gpt2[domain] for domain in DOMAINS))
     assert (domains["GPT2"]["f"], domains["GPT2"]["p"]) == pytest.approx((anova.statistic, anova.pvalue))
     assert (domains["GPT2"]["df_between"], domains["GPT2"]["df_within"]) == (2, 117)
+    pairs = next(row["pairs"] for row in section["domains within model"] if row["level"] == "GPT2")
+    assert {(pair["first"], pair["second"]): pair["difference"]["value"] for pair in pairs} == pytest.approx(
+        {(one, other): gpt2[one].mean() - gpt2[other].mean() for one, other in combinations(DOMAINS, 2)}
+    )
     assert sentence_on(sections, "accuracy by model").startswith("GPT2 0.")
 
 
@@ -242,6 +246,11 @@ def test_third_parties_ratings_are_compared_by_the_writers_arm(tmp_path: Path) -
     assert {name: level["mean"]["value"] for name, level in levels.items()} == pytest.approx(means.to_dict())
     (row,) = sections["findings"]["differences by from:arm"]
     assert row["pair"]["difference"]["low"] < 0.8 < row["pair"]["difference"]["high"]  # the true difference
+    texts = frame.groupby(["from:arm", "item"])["value"].mean()
+    student, ranks = (test(texts["solo"], texts["mil"]) for test in (stats.ttest_ind, stats.mannwhitneyu))
+    (published,) = sections["origin_tests"]["from:arm"]
+    assert (published["test"]["t"], published["test"]["p"]) == pytest.approx((student.statistic, student.pvalue))
+    assert published["test"]["shift"]["p"] == pytest.approx(ranks.pvalue)
     assert sentence_on(sections, "creative").startswith("mil is ahead")
 
 

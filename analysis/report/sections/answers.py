@@ -41,8 +41,6 @@ MOST_BARS = 25
 #: The α of more questions would not be read in one sentence.
 MOST_NAMED = 3
 OPTION_FIGURE = {
-    "choice": "share of each answer",
-    "scale": "share of each answer",
     "choices": "share of answers that chose each option",
     "ranking": "mean rank of each option, 1 the best",
 }
@@ -75,7 +73,7 @@ def make_section(source: Source) -> Section:
         section.add(questions_table(source, section, answered))
     for topic in answered:
         if questions[topic].scale.level == "nominal" and (options := section.data[topic].get("options")):
-            caption = f"{topic}: {OPTION_FIGURE[questions[topic].kind]}"
+            caption = f"{topic}: {OPTION_FIGURE['choices'] if questions[topic].targets else 'share of each answer'}"
             section.add(estimates_table(caption, options, note=OPTION_NOTE))
             if not questions[topic].targets:
                 section.answers.append((topic, shares_in_words(options)))

@@ -57,7 +57,7 @@ def add_crossed(section: Section, tables: Crossed, *, tests: int, domain: str) -
         folded.append(pairs_table(f"Accuracy between levels of {factor}, in every {domain}", within, domain=domain))
     if tables.domains:
         section.data[f"{domain}s within {factor}"] = tables.domains
-        folded.append(domains_table(tables, domain))
+        folded += domains_tables(tables, domain)
     section.add(Fold(f"Tests by {name}: against chance, and the paper’s", [Note(PUBLISHED), *folded]))
 
 
@@ -174,15 +174,28 @@ def pairs_table(caption: str, pairs: Sequence[LevelPair], *, domain: str = "") -
     return Table(caption, columns, pairs, note)
 
 
-def domains_table(tables: Crossed, domain: str) -> Table:
+def domains_tables(tables: Crossed, domain: str) -> list[Table]:
+    """Pairs of domains within every level, and the paper's test of all domains."""
+    pairs = [{"level": test.level, "pair": pair} for test in tables.domains for pair in test.pairs]
+    columns = [
+        Column(tables.factor.capitalize(), "text", shows="level"),
+        Column(f"{domain.capitalize()}s", "text", shows=lambda row: f"{row['pair'].first} − {row['pair'].second}"),
+        Column("Difference", digits=3, shows=lambda row: row["pair"].difference),
+        Column("p", "p", shows=lambda row: row["pair"].p),
+        Column("p, Holm", "p", shows=lambda row: row["pair"].corrected),
+    ]
+    note = f"About new texts and new workers. Holm’s correction is over the pairs within each {tables.factor}."
+    own = Table(f"Accuracy between {domain}s", columns, pairs, note)
+
     def statistic(record: DomainTest) -> str:
-        return f"F({record.anova.df_between}, {record.anova.df_within}) = {record.anova.f:.2f}"
+        test = record.anova
+        return NONE if test is None else f"F({test.df_between}, {test.df_within}) = {test.f:.2f}"
 
     columns = [
         Column(tables.factor.capitalize(), "text", shows="level"),
         Column("Statistic", "code", shows=statistic),
-        Column("p", "p", shows=lambda record: record.anova.p),
-        Column("η²", digits=3, shows=lambda record: record.anova.eta_squared),
+        Column("p", "p", shows=lambda record: record.anova.p if record.anova else None),
+        Column("η²", digits=3, shows=lambda record: record.anova.eta_squared if record.anova else None),
     ]
     note = "One-way analysis of variance of workers’ own accuracies, not corrected. Texts count as fixed."
-    return Table(f"The paper’s test between {domain}s", columns, tables.domains, note)
+    return [own, Table(f"The paper’s test between {domain}s", columns, tables.domains, note)]

@@ -105,7 +105,8 @@ class Likert(FixedPages):
         return [Score(row["topic"], row["question"]) for row in config["statements"]]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
-        return (ReportSection("scales", {"topics": [row["topic"] for row in config["statements"]]}),)
+        topics = {"topics": [row["topic"] for row in config["statements"]]}
+        return (ReportSection("scales", topics), ReportSection("origin_tests", topics))
 
     # --- pages ---
 

@@ -224,4 +224,6 @@ def judged_stories(*, stories: int = 40, workers: int = 18, seed: int = 6) -> St
         for at in range(stories)
         for judge in rng.choice(workers, 9, replace=False)
     }  # fmt: skip
-    return study_data(items, values, **LIKERT)
+    return study_data(
+        items, values, **(LIKERT | {"sections": (ReportSection("scales"), ReportSection("origin_tests"))})
+    )
