@@ -68,10 +68,6 @@ def prepared(text: str, count: int) -> str:
     if _prepared_here.on is not connection.connection:
         _prepared_here.on, _prepared_here.names, _prepared_here.executions = connection.connection, {}, 0
     names = _prepared_here.names
-    _prepared_here.executions += 1
-    doublings, rest = divmod(_prepared_here.executions, PLANNED_AGAIN_AFTER)
-    if not rest and not doublings & (doublings - 1):
-        execute("DISCARD PLANS")
     if text not in names:
         if len(names) >= MOST_PREPARED:
             return text
@@ -80,7 +76,11 @@ def prepared(text: str, count: int) -> str:
             numbered = numbered.replace("%s", f"${number}", 1)
         execute(f"PREPARE hitserver_{len(names)} AS {numbered}")
         names[text] = f"hitserver_{len(names)}"
-    return f"EXECUTE {names[text]}" + (f" ({', '.join(['%s'] * count)})" if count else "")
+    _prepared_here.executions += 1
+    times, rest = divmod(_prepared_here.executions, PLANNED_AGAIN_AFTER)
+    is_power_of_two = times & (times - 1) == 0
+    again = "" if rest or not is_power_of_two else "DISCARD PLANS; "
+    return f"{again}EXECUTE {names[text]}" + (f" ({', '.join(['%s'] * count)})" if count else "")
 
 
 def execute(sql: str, *params: Value) -> int:
