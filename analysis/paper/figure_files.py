@@ -12,7 +12,7 @@ from analysis.report.blocks import Figure, Figures, Section
 def figures_of(sections: Sequence[Section]) -> Iterator[tuple[str, Figure]]:
     """Every plot by its name, which is unique in the report."""
     for section in sections:
-        for block in section.blocks:
+        for block in section.parts:
             if isinstance(block, Figure):
                 yield label(block.key), block
             elif isinstance(block, Figures):

@@ -126,7 +126,7 @@ def found(sections: Sequence[Section]) -> list[Paragraph]:
     """The sentences of findings, a paragraph for each criterion."""
     sentences: dict[str, list[str]] = {}
     for section in sections:
-        for block in section.blocks:
+        for block in section.parts:
             if isinstance(block, Sentences):
                 for criterion, sentence in block.rows:
                     sentences.setdefault(criterion, []).append(prose.words(sentence))

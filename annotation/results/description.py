@@ -11,7 +11,7 @@ from django.conf import settings
 
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
 from annotation.instrument import Instrument
-from annotation.models import Study
+from annotation.models import Arm, Study
 from annotation.recruiting.pay_states import in_state
 from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.review.progress import states_now
@@ -54,17 +54,7 @@ def describe_study(study: Study) -> StudyDescription:
         closed_at=study.closed_at,
         config=whole_study.config,
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
-        arms=[
-            ArmDescription(
-                arm.name,
-                study.reward if arm.reward is None else arm.reward,
-                arm.wanted,
-                arm.config,
-                arm.texts,
-                dict(sorted(arm.factors.items())),
-            )
-            for arm in arms
-        ],
+        arms=[describe_arm(study, arm) for arm in arms],
         questions=questions,
         scores=scores_of(instruments),
         sections=sections,
@@ -84,6 +74,11 @@ def describe_study(study: Study) -> StudyDescription:
         minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,
     )
+
+
+def describe_arm(study: Study, arm: Arm) -> ArmDescription:
+    reward = study.reward if arm.reward is None else arm.reward
+    return ArmDescription(arm.name, reward, arm.wanted, arm.config, arm.texts, dict(sorted(arm.factors.items())))
 
 
 def labelled_settings(fields: Mapping[str, forms.Field], config: Mapping[str, Any]) -> list[tuple[str, str]]:
