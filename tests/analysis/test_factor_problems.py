@@ -72,7 +72,7 @@ def test_two_hundred_levels_are_said_once(tmp_path: Path) -> None:
 def test_a_level_that_nobody_rated_is_named(tmp_path: Path) -> None:
     values = {key: value for key, value in rated().items() if int(key[0][1:]) % 3 != 2}
     page = page_of(tmp_path, (Factor("system"),), values=values)
-    assert "By system, without answers on clear, so not compared: small." in page
+    assert "By system, without answers on creative, so not compared: small." in page
     assert "Levels of system" in page
 
 
