@@ -104,6 +104,12 @@ def _unit(factor: Factor) -> str:
     return {"item": "item", "part": "part", "arm": "arm"}[factor.of]
 
 
+def unanswered_by_workers(factor: Factor) -> FactorProblem:
+    """For a factor of workers of which nobody has a level."""
+    what = f"Nobody who rated has answered {factor.name}, or it is a question about items and not about workers."
+    return FactorProblem(what)
+
+
 def named(names: Collection[str]) -> str:
     """The first names and how many others there are."""
     first = list(names)[:MOST_NAMED]

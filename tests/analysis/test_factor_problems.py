@@ -76,6 +76,11 @@ def test_a_level_that_nobody_rated_is_named(tmp_path: Path) -> None:
     assert "Levels of system" in page
 
 
+def test_a_question_about_items_gives_workers_no_levels(tmp_path: Path) -> None:
+    page = page_of(tmp_path, (Factor("coherent", "worker"),))
+    assert "By coherent: Nobody who rated has answered coherent, or it is a question about items" in page
+
+
 def test_items_and_arms_without_a_level_are_counted(tmp_path: Path) -> None:
     items = items_of()
     items[0]["cells"]["system"] = " "

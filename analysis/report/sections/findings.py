@@ -16,7 +16,7 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
-from analysis.factor_checks import design_problems
+from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes, names_in_words
@@ -66,7 +66,7 @@ def make_section(source: Source) -> Section | None:
     evidence = Section("", "")
     compared_topics: set[str] = set()
     for factor in list(factors):
-        if has_problems(source, evidence, factor):
+        if has_problems(source, evidence, factor, criteria):
             factors.remove(factor)
             continue
         if factor.of == "part":
@@ -90,12 +90,16 @@ def make_section(source: Source) -> Section | None:
     return section
 
 
-def has_problems(source: Source, evidence: Section, factor: Factor) -> bool:
-    """Whether a declared factor cannot be compared at all. Adds what is wrong with it, as far as the design shows."""
+def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> bool:
+    """Whether a declared factor cannot be compared at all. Adds what is wrong with it.
+
+    Levels and a reference without answers are noted beside the criteria that lack them.
+    """
     if factor not in source.description.factors:
         return False
     problems = design_problems(factor, source.description, source.items.reset_index())
-    # A reference without answers is noted beside the criteria that lack it.
+    if factor.of == "worker" and not any(codes_of(source, factor, criterion)[1] for criterion in criteria):
+        problems.append(unanswered_by_workers(factor))
     for problem in problems:
         if problem.setting != "reference":
             evidence.add(Note(f"By {factor.name}: {problem}", "warning"))
