@@ -202,7 +202,7 @@ def write_long(path: Path, study: Study) -> None:
                     *("million", submission, f"w{worker:04}", "false", study.arm_of(worker)),
                     *(f"item-{item:05}", "main", f"Text {item} by a system.", f"context-{item // SYSTEMS:05}"),
                     *(f"system-{item % SYSTEMS}", f"domain-{item // SYSTEMS % DOMAINS}"),
-                    *(index + 1, "", "", "", "", "item", topic, *scale, f"{value}.0", words[value], "", seconds),
+                    *(index + 1, "", "", "", "", "item", topic, *scale, f"{value}.0", words[int(value)], "", seconds),
                     *("true", "", "", "", sent, 600.25, index, submission, 0, 1, 1, "", order),
                 ]
             )
