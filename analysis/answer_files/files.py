@@ -98,10 +98,12 @@ class AnswerFile(ABC):
     def criteria(self) -> list[Criterion]:
         """Everything that was asked."""
         frame = self.read(["criterion", "scale_level", "scale_low", "scale_high"])
-        codes = [frame[name].cat.codes.to_numpy().astype(np.int64) for name in frame.columns]
-        first_rows = np.unique(np.stack(codes), axis=1, return_index=True)[1]
+        combined = np.zeros(len(frame), dtype=np.int64)
+        for name in frame.columns:
+            combined = combined * (len(frame[name].cat.categories) + 1) + frame[name].cat.codes.to_numpy() + 1
+        first_rows = np.flatnonzero(~pd.Series(combined).duplicated().to_numpy())
         criteria: dict[str, Criterion] = {}
-        for name, level, low, high in frame.iloc[np.sort(first_rows)].astype(object).itertuples(index=False, name=None):
+        for name, level, low, high in frame.iloc[first_rows].astype(object).itertuples(index=False, name=None):
             criterion = Criterion(name, level or "", number_in(low or ""), number_in(high or ""))
             criteria[name] = widest(criteria.get(name, criterion), criterion)
         return list(criteria.values())

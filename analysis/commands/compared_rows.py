@@ -201,8 +201,11 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
     if not whole.compared:
         reasons = "; ".join(dict.fromkeys(whole.notes)) or "no question has answers in numbers"
         raise InputError(args.file, "", f"nothing can be compared: {reasons}")
-    frame = pd.concat([frame.astype(object) for frame in frames])
-    whole.counts = counts_of(args, frame, item="" if args.no_item else args.item)
+    columns = [args.worker, *([] if args.no_item else [args.item])]
+    whole.counts = {"answers": sum(len(frame) for frame in frames)}
+    for column, name in zip(columns, ("workers", "items"), strict=False):
+        names = [frame[column].cat.categories[np.unique(frame[column].cat.codes)] for frame in frames]
+        whole.counts[name] = len(set().union(*names) - {""})
     return whole
 
 

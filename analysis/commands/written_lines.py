@@ -57,7 +57,7 @@ def lines_of_answers(args: argparse.Namespace, source: AnswerFile) -> pd.DataFra
             }
             for topic, part_rows in rows.groupby("criterion", sort=False)
         }
-        turns = {turn: rows.at[row, "answer_text"] for turn, row in of_topic.get(args.turn, {}).items()}
+        turns = {turn: str(rows.at[row, "answer_text"]) for turn, row in of_topic.get(args.turn, {}).items()}
         chosen = {number: rows.at[row, "label"] for number, row in of_topic.get("choice", {}).items()}
         offers = []
         for number, row in of_topic.get("suggested", {}).items():
@@ -66,7 +66,7 @@ def lines_of_answers(args: argparse.Namespace, source: AnswerFile) -> pd.DataFra
                 turns.pop(number * args.every, None)
                 continue
             for side, name in enumerate(suggesters):
-                text = rows.at[row, "answer_text"] if name == chosen[number] else UNKNOWN
+                text = str(rows.at[row, "answer_text"]) if name == chosen[number] else UNKNOWN
                 offers.append(Offered(number, str(side), 1, name, text, name == chosen[number]))
         lines = story_lines(turns, offers, every=args.every)
         stories.append((f"{submission} {item}".strip(), str(rows["worker"].iloc[0]), lines))
