@@ -158,7 +158,7 @@ def analysis_paragraph(numbers: Numbers) -> Paragraph:
     seed = numbers.count("seed")
     sentences.append(f"Bootstraps have {draws} resamples and the seed {seed}.")
     sentences.append(
-        "All figures come from the report of HITServer on these data; README.md of the supplement has the commands."
+        "All figures come from HITServer’s report on these data; README.md of the supplement has the commands."
     )
     return Paragraph("Analysis", sentences)
 

@@ -29,7 +29,9 @@ def datasheet(study: StudyDescription, report: dict[str, Any]) -> tuple[str, str
     numbers = Numbers(report)
     general = dict.fromkeys((key for key in QUESTIONS if not key.startswith("4")), NOT_KNOWN)
     general |= experiment_answers(study, numbers) | evaluator_answers(study, numbers) | design_answers(study, numbers)
-    criteria = {question.topic: criterion_answers(study, question, numbers) for question in study.questions}
+    # Answers in words are reasons and comments, unless there is nothing else.
+    asked = [question for question in study.questions if question.scale.level != "text"] or study.questions
+    criteria = {question.topic: criterion_answers(study, question, numbers) for question in asked}
     sheet = {
         "datasheet": "Human Evaluation Datasheet (HEDS)",
         "version": VERSION,
@@ -148,7 +150,7 @@ def criterion_answers(study: StudyDescription, question: QuestionDescription, nu
     relative |= any(score.topic == question.topic and score.middle is not None for score in study.scores)
     answers |= {
         "4.3.1.1": blank(f"its name on the pages; the data call it “{words(question.topic)}”"),
-        "4.3.2": words(question.help) if question.help else blank("its definition, or “no definition given”"),
+        "4.3.2": f"{f'“{words(question.help)}” ' if question.help else ''}{blank('or “no definition given”')}",
         "4.3.7": f"“{words(question.label)}”",
         "4.3.12.1": "IntraAA not assessed: nobody answered about the same item twice",
         "4.3.12.2": "IntraAA not assessed",

@@ -20,7 +20,7 @@ from common.csv_files import csv_text
 #: Rows of one LaTeX table, so that it fits on a page; and of all its parts. The CSV has all rows.
 MOST_ROWS, MOST_ROWS_IN_ALL = 45, 180
 #: A wider table takes both columns; a still wider one has smaller type. In letters.
-COLUMN_LETTERS, PAGE_LETTERS, SMALL_LETTERS = 48, 100, 125
+COLUMN_LETTERS, PAGE_LETTERS, SMALL_LETTERS = 55, 110, 130
 #: The most letters that a cell of prose counts for: it is set in lines.
 WRAPPED = 32
 PROSE = ("prose", "texts", "text", "name", "how")

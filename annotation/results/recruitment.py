@@ -23,7 +23,7 @@ def recruitment_of(study: Study) -> list[Recruitment]:
     """The ways in through which work was offered, and what each asked of workers. One query."""
     used = set(study.postings.exclude(posted_at=None, external_id="").values_list("platform", flat=True))
     return [
-        Recruitment(name, platform.title, platform.asked_for(settings_of(study, platform)), platform.confirms)
+        Recruitment(name, platform.paper_name(), platform.asked_for(settings_of(study, platform)), platform.confirms)
         for name, platform in all_platforms().items()
         if name in used
     ]

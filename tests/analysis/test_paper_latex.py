@@ -36,6 +36,12 @@ def test_a_text_comes_back_from_its_latex(text: str) -> None:
     assert LatexNodes2Text(math_mode="text").latex_to_text(escape(text)) == text.replace("−", "-").replace("^", "ˆ")
 
 
+def test_the_ten_special_characters_of_latex() -> None:
+    """Lamport 1994, LaTeX: A Document Preparation System, section 2.1."""
+    assert escape("# $ % & _ { }") == r"\# \$ \% \& \_ \{ \}"
+    assert escape("~^\\") == r"\textasciitilde{}\textasciicircum{}\textbackslash{}"
+
+
 def test_other_scripts_are_numbers_for_pdflatex_and_letters_for_others() -> None:
     assert escape("你😀") == "\\unicodechar{4F60}\\unicodechar{1F600}"
     assert "\\newcommand" not in PREAMBLE and "\\providecommand{\\unicodechar}" in PREAMBLE

@@ -178,8 +178,8 @@ def test_a_heading_is_not_called_a_question(tmp_path: Path) -> None:
     fate = QuestionDescription("fate", "What became of the suggestion", Scale("fate", "nominal", (Point(1, "Kept"),)))
     text = paper_of(rated(questions=(*LIKERT["questions"], fate)), tmp_path)["methods.md"]
     assert (
-        "Workers answered, or the pages recorded, under a heading: “What became of the suggestion” (in short: fate), by "
-        "choosing one of “Kept”." in text
+        "Workers answered, or the pages recorded, under a heading: “What became of the suggestion” (in short: fate), "
+        "by choosing one of “Kept”." in text
     )
 
 

@@ -254,6 +254,11 @@ class Mturk(Platform):
         )
 
     @classmethod
+    def paper_name(cls) -> str:
+        amazon = "amazonaws.com" in django_settings.MTURK_ENDPOINT
+        return "Amazon Mechanical Turk" if amazon else "a marketplace with the interface of Mechanical Turk"
+
+    @classmethod
     def asked_for(cls, settings: Json) -> list[tuple[str, str]]:
         return asked_for(settings)
 

@@ -20,6 +20,7 @@ from analysis.data import read_bundle, read_pages
 from analysis.paper import write_paper
 from annotation.models import Membership, Posting, Study
 from annotation.people.redacting_files import remove_reports
+from annotation.platforms import platform_class
 from annotation.results import exports, paper_folder
 from annotation.results.description import describe_study
 from annotation.results.tasks import make_paper
@@ -147,6 +148,12 @@ def test_what_a_platform_asked_of_workers_is_described(study: Study) -> None:
         ("approval rate", "at least 97%"),
     ]
     assert way_in.confirms
+    assert way_in.title == "a marketplace with the interface of Mechanical Turk"
+
+
+def test_amazon_is_named_only_if_calls_go_there(settings: object) -> None:
+    settings.MTURK_ENDPOINT = "https://mturk-requester.us-east-1.amazonaws.com"  # type: ignore[attr-defined]
+    assert platform_class("mturk").paper_name() == "Amazon Mechanical Turk"
 
 
 def test_filters_on_prolific_are_described() -> None:
