@@ -23,6 +23,8 @@ from analysis.inference.dimensions import Dimensions
 
 Kind = Literal["spearman", "pearson"]
 FEWEST = 3
+#: The share of items and workers with an answer, where every worker rated every item.
+FULL = 1.0
 
 
 def mean_correlation(
@@ -72,10 +74,17 @@ def mean_correlation(
         influence, slopes = influence[:n] + influence[n:], slopes[:n] - slopes[n:]
     if kind == "pearson":
         influence = _left_out(scores, label_values, value, mirrored)
+    # What a worker adds to all items cancels out of the correlation, but not out of the cells: V would be too small.
+    filled, cautious = 0.0, False
+    if "workers" in dimensions.codes and not mirrored:
+        workers = dimensions.codes["workers"]
+        filled = len(answer_values) / (len(label_values) * len(np.unique(workers)))
+        cautious = FULL / 2 < filled < FULL
+    if filled == FULL:
+        deviations = deviations - (np.bincount(workers, deviations) / np.bincount(workers))[workers]
     influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
     figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
-    # What a worker adds to all items cancels out of the correlation, but not out of the cells: V can be too small.
-    return figures.contrast([1.0], bounds=(-1, 1), cautious=True)
+    return figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
 
 
 def _pearson(x: Floats, y: Floats) -> tuple[float, Floats, Floats]:

@@ -136,8 +136,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
         codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
-        if missing := levels_without(source.data, factor, names):
-            unrated.setdefault(names_in_words(missing), []).append(criterion.name)
+        if without := levels_without(source.data, factor, names):
+            unrated.setdefault(names_in_words(without), []).append(criterion.name)
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
