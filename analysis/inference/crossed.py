@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike
 from analysis.inference.cluster_sums import DenseSums, Flags, Floats, Ints
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
-from analysis.inference.small_samples import Design, multipliers
+from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Figures(Contrasts):
             figures, slopes = self.source
             return figures.multipliers(weights @ slopes)
         chosen = np.nonzero(weights)[0]
-        if self.shares is None or not len(chosen):
+        if self.shares is None or not len(chosen) or np.count_nonzero(self.used[:, chosen]) > MOST_ANSWERS:
             return None
         shares = self.shares[:, chosen]
         in_figures = (shares != 0).sum(axis=1)
