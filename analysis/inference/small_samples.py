@@ -104,7 +104,8 @@ def _by_level(codes: Ints, levels: Ints, weights: Floats) -> Floats:
     """Sums (G, L) of the weights by cluster and level."""
     level_count = int(levels.max()) + 1
     size = int(codes.max()) + 1
-    return np.bincount(codes * level_count + levels, weights, size * level_count).reshape(size, level_count)
+    sums = np.bincount(codes * level_count + levels, weights, size * level_count)
+    return np.asarray(sums, dtype=float).reshape(size, level_count)
 
 
 def _codes(codes: Ints) -> Ints:
