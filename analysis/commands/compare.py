@@ -14,7 +14,7 @@ from analysis.commands.options import Subparsers, above_zero, add_confidence, fi
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
 from analysis.estimate import Estimate, merged_methods, p_value
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
+from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
 from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.findings.wmt import WmtSystem, wmt_ranking
@@ -239,6 +239,8 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
         print(f"{name:{width}}  {pair.difference!s:<24}  {p}  {pair.effect!s:<24}  {within}")
     for way in merged_methods(pair.difference.method or pair.difference.note for pair in comparison.differences):
         print(f"  {way}")
+    for remark in remarks_on_effects(comparison.differences):
+        print(f"  Cohen’s d: {remark}")
     print(f"  Holm’s correction: {comparison.family}")
     for name, pair in zip(pairs, comparison.differences, strict=True):
         if not math.isnan(pair.p_these_workers):

@@ -17,7 +17,7 @@ from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
 from analysis.factors import factors_of, level_names, levels_in_order, levels_without
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
+from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section, Sentences
@@ -228,8 +228,11 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
     note = (
         f"{ways_in_words([record['pair'].difference for record in records])}"
         f"Holm’s correction is over {comparison.family}, on each criterion. Cohen’s d is in standard deviations of "
-        "single answers. Equivalent within: two one-sided tests at 5% show a difference smaller than any larger margin."
+        "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any larger "
+        "margin."
     )
+    if remarks := remarks_on_effects([record["pair"] for record in records]):
+        note += f" Cohen’s d: {remarks[0]}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
