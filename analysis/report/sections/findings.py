@@ -228,8 +228,8 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
     note = (
         f"{ways_in_words([record['pair'].difference for record in records])}"
         f"Holm’s correction is over {comparison.family}, on each criterion. Cohen’s d is in standard deviations of "
-        "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any larger "
-        "margin."
+        "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
+        "larger margin."
     )
     if remarks := remarks_on_effects([record["pair"] for record in records]):
         note += f" Cohen’s d: {remarks[0]}."
