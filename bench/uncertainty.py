@@ -28,7 +28,16 @@ from bench.replications import INTERACTION, Design, designs
 from bench.uncertainty_trials import TRIALS, Trial
 
 #: Corners and the middle of the grid: items, workers, answers per item (0: all).
-TELLING = ((10, 5, 0), (10, 12, 3), (10, 12, 0), (10, 50, 5), (30, 5, 0), (30, 12, 1), (30, 12, 3), (30, 12, 0))
+TELLING: tuple[tuple[int, int, int], ...] = (
+    (10, 5, 0),
+    (10, 12, 3),
+    (10, 12, 0),
+    (10, 50, 5),
+    (30, 5, 0),
+    (30, 12, 1),
+    (30, 12, 3),
+    (30, 12, 0),
+)
 TELLING += ((30, 50, 5), (100, 5, 1), (100, 5, 0), (100, 12, 3), (100, 50, 5))
 FEW = ((10, 12, 0), (10, 50, 5), (30, 5, 0), (30, 12, 3), (100, 12, 3))
 HEADER = ("trial", "figure", "items", "workers", "per item", "sd items", "sd workers", "interaction", "right", "of")

@@ -181,14 +181,13 @@ def one_way(design: Design, studies: int, rng: np.random.Generator) -> Outcomes:
 
 def reliability(design: Design, studies: int, rng: np.random.Generator) -> Outcomes:
     """ICC, split-half reliability and the noise ceiling of items' means, whose raters are a random draw."""
-    if not design.sd_items or design.per_item == 1:
+    if not design.sd_items or design.per_item in (0, 1):
         return {}
     drawn = draw(design, rng)
     values = drawn.effect + rng.normal(size=len(drawn.item))
     ratings = ratings_from_arrays(drawn.item, drawn.worker, values)
-    count = design.per_item or design.workers
-    noise = 1 + (design.sd_workers**2 if design.per_item else 0.0)
-    of_mean = design.sd_items**2 / (design.sd_items**2 + noise / count)
+    noise = 1 + design.sd_workers**2
+    of_mean = design.sd_items**2 / (design.sd_items**2 + noise / design.per_item)
     return {
         "ICC(1,1)": right(icc(ratings, "1,1"), design.sd_items**2 / (design.sd_items**2 + noise)),
         "ICC(1,k)": right(icc(ratings, "1,k"), of_mean),

@@ -13,7 +13,12 @@ from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.estimate import Estimate, merged_methods, p_value
+<<<<<<< HEAD
 from analysis.findings import Answers, Comparison, compare_levels
+=======
+from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
+from analysis.findings.answers import Codes, names_in_words, natural
+>>>>>>> proofs
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm
@@ -225,6 +230,8 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
         print(f"{name:{width}}  {pair.difference!s:<24}  {p}  {pair.effect!s:<24}  {within}")
     for way in merged_methods(pair.difference.method or pair.difference.note for pair in comparison.differences):
         print(f"  {way}")
+    for remark in remarks_on_effects(comparison.differences):
+        print(f"  Cohen’s d: {remark}")
     print(f"  Holm’s correction: {comparison.family}")
     for name, pair in zip(pairs, comparison.differences, strict=True):
         if not math.isnan(pair.p_these_workers):
@@ -262,6 +269,7 @@ def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
         return
     for name, (difference, p) in differences.items():
         print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
+    print("  The mixed model is a second opinion: with 10 items, about 90% of its 95% intervals are right.")
 
 
 def wmt_systems(answers: Answers, factor: Factor) -> list[WmtSystem] | str:

@@ -23,6 +23,8 @@ from analysis.inference.dimensions import Dimensions
 
 Kind = Literal["spearman", "pearson"]
 FEWEST = 3
+#: The share of items and workers with an answer, where every worker rated every item.
+FULL = 1.0
 
 
 def mean_correlation(
@@ -72,10 +74,23 @@ def mean_correlation(
         influence, slopes = influence[:n] + influence[n:], slopes[:n] - slopes[n:]
     if kind == "pearson":
         influence = _left_out(scores, label_values, value, mirrored)
+    cautious = False
+    if "workers" in dimensions.codes and not mirrored:
+        deviations, cautious = _without_workers(deviations, dimensions.codes["workers"], len(label_values))
     influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
     figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
-    # What a worker adds to all items cancels out of the correlation, but not out of the cells: V can be too small.
-    return figures.contrast([1.0], bounds=(-1, 1), cautious=True)
+    return figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
+
+
+def _without_workers(deviations: Floats, workers: Ints, items: int) -> tuple[Floats, bool]:
+    """What a worker adds to all items cancels out of a correlation, but not out of the cells: V would be too small.
+
+    So it is left out if every worker rated every item; if most did, V must be cautious.
+    """
+    filled = len(deviations) / (items * len(np.unique(workers)))
+    if filled < FULL:
+        return deviations, filled > FULL / 2
+    return deviations - (np.bincount(workers, deviations) / np.maximum(np.bincount(workers), 1))[workers], False
 
 
 def _pearson(x: Floats, y: Floats) -> tuple[float, Floats, Floats]:

@@ -5,13 +5,14 @@ Answers about one item share its difficulty, and answers of one worker share the
 
     V = Σ_items (Σ_{r in item} ψ_r)² + Σ_workers (Σ_{r of worker} ψ_r)² − Σ_cells (Σ_{r in cell} ψ_r)²
 
-where a cell is what one worker answered about one item. Each sum carries the factor G/(G − 1) of its G clusters. If V
-is not positive, the larger of the one-way sums takes its place. More dimensions enter in the same way, by inclusion and
-exclusion. Intervals and p use Student's t with min(G) − 1 degrees of freedom.
+where a cell is what one worker answered about one item. Each sum carries the factor G/(G − 1) of its G clusters. Of
+means and differences of means, the sums are multiplied so that V is right in small studies, too (`small_samples`). V is
+never below the smaller of the one-way sums; intervals and p use Student's t with Satterthwaite's degrees of freedom,
+not below min(G) − 1. More dimensions enter by inclusion and exclusion, without multipliers, and with min(G) − 1.
 
 A difference of levels that share their workers, but not their items (or the reverse), is not disturbed by what the
-shared ones have in common: their effects cancel out. The cells still contain them, so V would be far too small. There,
-V is never below the larger of the one-way sums.
+shared ones have in common: their effects cancel out. The cells still contain them, so V would be far too small. Without
+multipliers, V is then never below the larger of the one-way sums.
 
 An answer may belong to two clusters of one dimension, as a comparison belongs to both of its texts. Two answers that
 share a cluster then count once, whichever they share: the sum over clusters, less that over pairs of clusters.
@@ -38,7 +39,7 @@ from numpy.typing import ArrayLike
 from analysis.inference.cluster_sums import DenseSums, Flags, Floats, Ints
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
-from analysis.inference.small_samples import Design, multipliers
+from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Figures(Contrasts):
             figures, slopes = self.source
             return figures.multipliers(weights @ slopes)
         chosen = np.nonzero(weights)[0]
-        if self.shares is None or not len(chosen):
+        if self.shares is None or not len(chosen) or np.count_nonzero(self.used[:, chosen]) > MOST_ANSWERS:
             return None
         shares = self.shares[:, chosen]
         in_figures = (shares != 0).sum(axis=1)

@@ -16,7 +16,7 @@ from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats, Ints, LevelSums
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
-from analysis.inference.small_samples import Design, multipliers
+from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
 
 
 class LevelFigures(Contrasts):
@@ -89,7 +89,7 @@ class LevelFigures(Contrasts):
         """Those of the means alone: an effect's standard deviation adds little to its variance."""
         of_means = weights[: self.level_count]
         levels = np.nonzero(of_means)[0]
-        if not len(levels):
+        if not len(levels) or self.answer_counts[levels].sum() > MOST_ANSWERS:
             return None
         key = np.round(of_means / of_means[levels[0]], 9).tobytes()  # the same for a difference and its multiples
         if key not in self._multipliers:

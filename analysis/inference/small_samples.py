@@ -49,17 +49,19 @@ def multipliers(design: Design, items: Ints, workers: Ints) -> Floats | None:
         return None
     item, worker = (_codes(codes[design.rows]) for codes in (items, workers))
     level_count = int(design.levels.max()) + 1
-    cell = _codes(item * (int(worker.max()) + 1) + worker)
-    noise = np.arange(len(item))
-    effects = [noise, item, worker]
+    codes = {"item": item, "worker": worker, "cell": _codes(item * (int(worker.max()) + 1) + worker)}
+    effects = ["noise", "item", "worker"]
     published = np.array([1.0, 1.0, -1.0])
-    forms = [(item, design.weights), (worker, design.weights), (cell, design.weights)]
+    forms = [("item", design.weights), ("worker", design.weights), ("cell", design.weights)]
     if level_count > 1:
-        effects += [_codes(codes * level_count + design.levels) for codes in (item, worker)]
-        forms += [(item, np.abs(design.weights)), (worker, np.abs(design.weights))]
+        codes |= {f"{name} in level": _codes(codes[name] * level_count + design.levels) for name in codes}
+        effects += ["item in level", "worker in level"]
+        forms += [("item", np.abs(design.weights)), ("worker", np.abs(design.weights))]
         published = np.append(published, [0.0, 0.0])
-    expected = np.stack([_expectations(design, codes, weights, effects, level_count) for codes, weights in forms]).T
-    true = np.array([(np.bincount(effect, design.weights) ** 2).sum() for effect in effects])
+    codes["noise"] = np.arange(len(item))
+    of_effects = {effect: _by_level(codes[effect], design.levels, design.shares) for effect in effects}
+    expected = np.stack([_expectations(design, codes, name, weights, of_effects) for name, weights in forms]).T
+    true = np.array([(np.bincount(codes[effect], design.weights) ** 2).sum() for effect in effects])
     size = np.maximum(np.abs(expected).max(axis=1), np.abs(true))
     size[size < 1e-9 * size.max()] = np.inf
     away = np.linalg.lstsq(expected / size[:, None], (true - expected @ published) / size, rcond=CUT_OFF)[0]
@@ -68,29 +70,42 @@ def multipliers(design: Design, items: Ints, workers: Ints) -> Floats | None:
     return np.append(published + away, np.zeros(5 - len(published)))
 
 
-def _expectations(design: Design, codes: Ints, weights: Floats, effects: list[Ints], level_count: int) -> Floats:
-    """What the sum of squares over the clusters ``codes`` is in expectation for each kind of effect with variance 1.
+def _expectations(
+    design: Design, codes: dict[str, Ints], name: str, weights: Floats, of_effects: dict[str, Floats]
+) -> Floats:
+    """What the sum of squares over the clusters ``name`` is in expectation for each kind of effect with variance 1.
 
     An answer adds its weight times (its effect less the level's mean effect); the sums are squared without making the
-    matrix (G × F) of what each effect adds to each cluster.
+    matrix (G × F) of what each effect adds to each cluster. ``of_effects``: by kind, each effect's shares (F, L).
     """
-    clusters = int(codes.max()) + 1
-    pairs = np.unique(codes * level_count + design.levels)
-    counts = np.bincount(pairs % level_count, minlength=level_count)
+    clusters = codes[name]
+    counts = (_by_level(clusters, design.levels, np.ones(len(clusters))) > 0).sum(axis=0)
     factors = np.sqrt(counts / np.maximum(counts - 1, 1))  # as in `cluster_sums.factor_of`
     scaled = weights * factors[design.levels]
-    of_clusters = np.bincount(codes * level_count + design.levels, scaled, clusters * level_count)
-    of_clusters = of_clusters.reshape(clusters, level_count)
+    of_clusters = _by_level(clusters, design.levels, scaled)
     gram = of_clusters.T @ of_clusters
+    in_cluster = of_clusters[clusters]
     expected = []
-    for effect in effects:
-        size = int(effect.max()) + 1
-        of_effects = np.bincount(effect * level_count + design.levels, design.shares, size * level_count)
-        of_effects = of_effects.reshape(size, level_count)
-        joint = scaled if size == len(effect) else np.bincount(_codes(codes * size + effect), scaled)
-        crossed = float((of_clusters[codes] * of_effects[effect]).sum(axis=1) @ scaled)
-        expected.append(float(joint @ joint) - 2 * crossed + float((gram * (of_effects.T @ of_effects)).sum()))
+    for effect, of_effect in of_effects.items():
+        joint = scaled if effect == "noise" else np.bincount(codes[_joint(name, effect)], scaled)
+        crossed = float((in_cluster * of_effect[codes[effect]]).sum(axis=1) @ scaled)
+        expected.append(float(joint @ joint) - 2 * crossed + float((gram * (of_effect.T @ of_effect)).sum()))
     return np.array(expected)
+
+
+def _joint(name: str, effect: str) -> str:
+    """The name of what a cluster and an effect have in common: both are of one kind, or else it is a cell."""
+    kind, _, level = effect.partition(" ")
+    both = name if name == kind else "cell"
+    return f"{both} {level}" if level else both
+
+
+def _by_level(codes: Ints, levels: Ints, weights: Floats) -> Floats:
+    """Sums (G, L) of the weights by cluster and level."""
+    level_count = int(levels.max()) + 1
+    size = int(codes.max()) + 1
+    sums = np.bincount(codes * level_count + levels, weights, size * level_count)
+    return np.asarray(sums, dtype=float).reshape(size, level_count)
 
 
 def _codes(codes: Ints) -> Ints:

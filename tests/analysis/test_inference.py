@@ -325,8 +325,8 @@ def test_holms_correction_is_that_of_statsmodels() -> None:
 
 @pytest.mark.parametrize("mirrored", [False, True])
 def test_pearsons_r_varies_as_leaving_out_each_item_shows(mirrored: bool) -> None:
-    """One answer an item: the jackknife of Fisher's z over items (SciPy's r without each), (n − 1)/n · Σ (z without − z)².
-    The mean of the z without each item is not taken, as in the variances of agreement."""
+    """One answer an item: the jackknife of Fisher's z over items (SciPy's r without each), (n − 1)/n · Σ (z without −
+    z)². The mean of the z without each item is not taken, as in the variances of agreement."""
     rng = np.random.default_rng(12)
     labels = rng.normal(0.3, 1, 14)
     answers = 0.6 * labels + rng.normal(size=14)
@@ -358,10 +358,9 @@ def test_degrees_of_freedom_are_those_of_satterthwaite_and_not_below_the_smaller
 
 
 def test_a_design_that_says_nothing_has_the_published_formula() -> None:
-    """More answers than MOST_ANSWERS; or a single worker for everything."""
+    """More answers than MOST_ANSWERS; or two workers for everything, of whom centring takes away one half."""
     design = Design(np.arange(6), np.zeros(6, dtype=np.int64), np.full(6, 1 / 6), np.full(6, 1 / 6))
-    items = np.array([0, 0, 1, 1, 2, 2])
-    assert multipliers(design, items, np.array([0, 1, 0, 1, 0, 1])) is not None
+    assert multipliers(design, np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])) is None
     many = MOST_ANSWERS + 1
     large = Design(np.arange(many), np.zeros(many, dtype=np.int64), np.full(many, 1 / many), np.full(many, 1 / many))
     assert multipliers(large, np.arange(many) // 5, np.arange(many) % 5) is None

@@ -16,9 +16,14 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
+<<<<<<< HEAD
 from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
+=======
+from analysis.factors import factors_of, level_names, levels_in_order, levels_without
+from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
+>>>>>>> proofs
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
@@ -164,8 +169,13 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
         codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
+<<<<<<< HEAD
         if unrated_levels := levels_without(source.data, factor, names):
             unrated.setdefault(names_in_words(unrated_levels), []).append(criterion.name)
+=======
+        if without := levels_without(source.data, factor, names):
+            unrated.setdefault(names_in_words(without), []).append(criterion.name)
+>>>>>>> proofs
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
@@ -260,8 +270,11 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
     note = (
         f"{ways_in_words([record['pair'].difference for record in records])}"
         f"Holm’s correction is over {comparison.family}, on each criterion. Cohen’s d is in standard deviations of "
-        "single answers. Equivalent within: two one-sided tests at 5% show a difference smaller than any larger margin."
+        "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
+        "larger margin."
     )
+    if remarks := remarks_on_effects([record["pair"] for record in records]):
+        note += f" Cohen’s d: {remarks[0]}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
