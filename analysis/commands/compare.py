@@ -13,12 +13,7 @@ from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.estimate import Estimate, merged_methods, p_value
-<<<<<<< HEAD
-from analysis.findings import Answers, Comparison, compare_levels
-=======
-from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
-from analysis.findings.answers import Codes, names_in_words, natural
->>>>>>> proofs
+from analysis.findings import Answers, Comparison, compare_levels, remarks_on_effects
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm

@@ -16,14 +16,9 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
-<<<<<<< HEAD
 from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
-=======
-from analysis.factors import factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
->>>>>>> proofs
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
@@ -169,13 +164,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
         codes, names = codes_of(source, factor, criterion)
         if not names:
             continue
-<<<<<<< HEAD
-        if unrated_levels := levels_without(source.data, factor, names):
-            unrated.setdefault(names_in_words(unrated_levels), []).append(criterion.name)
-=======
         if without := levels_without(source.data, factor, names):
             unrated.setdefault(names_in_words(without), []).append(criterion.name)
->>>>>>> proofs
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
