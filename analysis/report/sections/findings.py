@@ -75,9 +75,9 @@ def make_section(source: Source) -> Section | None:
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
-    if not compared_topics and not sentences:
-        means = [criterion for criterion in criteria if not criterion.elsewhere]
-        sentences = [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
+    compared_topics |= {topic for topic, _ in sentences}
+    means = [criterion for criterion in criteria if not criterion.elsewhere and criterion.name not in compared_topics]
+    sentences += [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
     if not sentences:
         return None
     section.add(Sentences(sentences), *evidence.blocks)
@@ -139,8 +139,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     problems: dict[str, list[str]] = {}
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
-        if not names:
-            continue
+        if not names or (len(names) == 1 and factor not in source.description.factors):
+            continue  # such as answers about suggestions, which one arm alone has
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
