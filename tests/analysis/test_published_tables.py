@@ -397,10 +397,11 @@ def ratings_with_mean(mean: float) -> list[float]:
 
 def best_accuracy(scores: pd.Series, labels: pd.Series) -> float:
     """OCA by trying all thresholds in both directions."""
-    return max(
+    best: float = max(
         max(((scores >= cut) == (labels == 1)).mean(), ((scores >= cut) == (labels == 0)).mean())
         for cut in [*scores.unique(), np.inf]
     )
+    return best
 
 
 @pytest.mark.slow
@@ -410,7 +411,7 @@ def test_scores_and_metrics_of_the_released_sets(task: str, released: Path, tmp_
     """A study whose workers gave the released mean scores reports the published figures, and those of all metrics."""
     file = pd.read_csv(released / "diversity-eval" / "conTest" / f"con_test_200_with_hds_{task}_gen.csv",
                        keep_default_na=False)  # fmt: skip
-    columns = [name for name in file if name.startswith("metric_") and "abs_hds" not in name]
+    columns = [str(name) for name in file if str(name).startswith("metric_") and "abs_hds" not in str(name)]
     items = [
         a_set(f"set {at}", label=float(row["label_value"]), label_name="content_diversity",
               context=row["context"], responses=[str(row[f"resp_{number}"]) for number in range(5)],

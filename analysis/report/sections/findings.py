@@ -16,7 +16,7 @@ import pandas as pd
 from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate
-from analysis.factors import ARM, factors_of, level_names, levels_in_order
+from analysis.factors import factors_of, level_names, levels_in_order
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes
 from analysis.findings.crossing import Crossing, cross_levels
@@ -119,9 +119,9 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
         except ValueError:
             continue  # the section on detection says why
         answers = replace(criterion.answers, values=right, bounds=(0.0, 1.0))
-        columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model", ARM}
-        elsewhere = columns.union(*(arm.factors for arm in source.description.arms))
-        return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(elsewhere))
+        columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model"}
+        of_arms = {factor.name for factor in factors_of(source.data) if factor.of == "arm"}
+        return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(columns | of_arms))
     return criterion
 
 
