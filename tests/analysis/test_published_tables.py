@@ -18,6 +18,7 @@ from scipy import stats
 
 from analysis.__main__ import main
 from analysis.data import write_bundle_folder
+from analysis.report.sections.variability import texts_by_decoder
 from analysis.similarity.embedding import NoEmbedder
 from analysis.tagging import NoTagger
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
@@ -436,3 +437,8 @@ def test_scores_and_metrics_of_the_released_sets(task: str, released: Path, tmp_
     (table,) = [t for t in sections["diversity"]["tables"] if t["caption"] == "Scores against content_diversity"]
     assert [row[0] for row in table["rows"]] == ["absHDS", "distinct-n", "cos-sim", *columns]
     assert sentence_on(sections, "absHDS").startswith("It follows content_diversity with Spearman’s ρ")
+
+
+def test_columns_name_their_decoder() -> None:
+    cells = {"sample_id": "c", "text:top_p=0.9:2": "b", "text:top_p=0.9:1": "a", "text:gpt:large": "c", "text:x": " "}
+    assert texts_by_decoder(cells) == {"top_p=0.9": ["b", "a"], "gpt:large": ["c"]}
