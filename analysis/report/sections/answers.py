@@ -157,7 +157,8 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
 
 def shares_in_words(shares: Mapping[str, Estimate]) -> str:
     """The most frequent answers with their shares."""
-    most = sorted(shares, key=lambda name: -shares[name].value)[:MOST_NAMED]
+    most = sorted((name for name in shares if shares[name].value > 0), key=lambda name: -shares[name].value)
+    most = most[:MOST_NAMED]
     return "; ".join(f"“{name}” {with_interval(shares[name])}" for name in most) + " of answers."
 
 

@@ -26,6 +26,7 @@ from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.detection import JUDGEMENT, judged
 from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
 from analysis.report.sections.findings_of_pairs import add_pairs
+from analysis.report.sections.findings_of_shares import add_shares
 from analysis.report.source import MANY_POINTS, Source
 from analysis.report.tables import Column, Table, estimates_table
 
@@ -74,6 +75,8 @@ def make_section(source: Source) -> Section | None:
             sentences += [
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
+        if factor.of != "part":
+            sentences += add_shares(source, evidence, factor)
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
     compared_topics |= {topic for topic, _ in sentences}
     means = [criterion for criterion in criteria if not criterion.elsewhere and criterion.name not in compared_topics]
