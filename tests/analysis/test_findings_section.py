@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from analysis.description import Factor
+from analysis.description import Factor, Point, QuestionDescription, Scale
 from analysis.factors import factors_of, level_names
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, LIKERT, Values, a_set, arm, study_data
@@ -202,3 +203,31 @@ def test_choices_between_texts_of_one_system_are_counted_where_they_are_left_out
     page, found = findings(items, values, tmp_path, **(CHOICE | {"factors": (system,)}))
     assert "Left out, because both texts have the same system: 2 choices on overall." in page
     assert [row["choices"] for row in found["choices by system"]] == [96, 96]
+
+
+def test_categories_have_shares_by_level(tmp_path: Path) -> None:
+    """Ten workers sort 40 independent texts; the shares by hand, the test near Welch's where nothing is clustered."""
+    rng = np.random.default_rng(5)
+    sort = Scale("sort", "nominal", (Point(1.0, "joke"), Point(2.0, "fact"), Point(3.0, "nobody says this")))
+    question = QuestionDescription("sort", "What is it?", sort, "choice")
+    items = [a_set(f"i{at}", cells={"system": ("one", "two")[at % 2]}) for at in range(400)]
+    values: Values = {
+        (f"i{at}", f"w{at // 2 % 100}"): 1.0 if rng.random() < (0.4, 0.6)[at % 2] else 2.0 for at in range(400)
+    }
+    page, found = findings(items, values, tmp_path, questions=(question,), scores=(), sections=())
+    jokes = [[float(value == 1) for (item, _), value in values.items() if int(item[1:]) % 2 == at] for at in (0, 1)]
+    shares = {(row["answer"], row["level"]["name"]): row["level"]["mean"]["value"]
+              for row in found["shares of sort by system"]}  # fmt: skip
+    expected = {("joke", "one"): np.mean(jokes[0]), ("joke", "two"): np.mean(jokes[1])}
+    expected |= {("fact", system): 1 - expected["joke", system] for system in ("one", "two")}
+    assert shares == pytest.approx(expected)
+    joke, fact = (row["pair"] for row in found["differences of sort by system"])
+    welch = stats.ttest_ind(*jokes, equal_var=False).confidence_interval()
+    assert (joke["first"], joke["second"]) in (("one", "two"), ("two", "one"))
+    ends = sorted(abs(joke["difference"][end]) for end in ("low", "high"))
+    assert ends == pytest.approx(sorted([abs(welch.low), abs(welch.high)]), abs=0.02)
+    assert joke["p_corrected"] == pytest.approx(2 * joke["p"]) and fact["p"] == pytest.approx(joke["p"])
+    assert "“joke”, two − one: 0." in next(
+        row["sentence"] for row in found["sentences"] if row["criterion"] == "sort by system"
+    )
+    assert "“nobody says this”" not in page

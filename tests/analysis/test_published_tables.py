@@ -18,6 +18,7 @@ from scipy import stats
 
 from analysis.__main__ import main
 from analysis.data import write_bundle_folder
+from analysis.report.sections.variability import texts_by_decoder
 from analysis.similarity.embedding import NoEmbedder
 from analysis.tagging import NoTagger
 from tests.analysis.support.pages import built, is_sound, unknown_numbers
@@ -397,10 +398,11 @@ def ratings_with_mean(mean: float) -> list[float]:
 
 def best_accuracy(scores: pd.Series, labels: pd.Series) -> float:
     """OCA by trying all thresholds in both directions."""
-    return max(
+    best: float = max(
         max(((scores >= cut) == (labels == 1)).mean(), ((scores >= cut) == (labels == 0)).mean())
         for cut in [*scores.unique(), np.inf]
     )
+    return best
 
 
 @pytest.mark.slow
@@ -410,7 +412,7 @@ def test_scores_and_metrics_of_the_released_sets(task: str, released: Path, tmp_
     """A study whose workers gave the released mean scores reports the published figures, and those of all metrics."""
     file = pd.read_csv(released / "diversity-eval" / "conTest" / f"con_test_200_with_hds_{task}_gen.csv",
                        keep_default_na=False)  # fmt: skip
-    columns = [name for name in file if name.startswith("metric_") and "abs_hds" not in name]
+    columns = [str(name) for name in file if str(name).startswith("metric_") and "abs_hds" not in str(name)]
     items = [
         a_set(f"set {at}", label=float(row["label_value"]), label_name="content_diversity",
               context=row["context"], responses=[str(row[f"resp_{number}"]) for number in range(5)],
@@ -435,3 +437,8 @@ def test_scores_and_metrics_of_the_released_sets(task: str, released: Path, tmp_
     (table,) = [t for t in sections["diversity"]["tables"] if t["caption"] == "Scores against content_diversity"]
     assert [row[0] for row in table["rows"]] == ["absHDS", "distinct-n", "cos-sim", *columns]
     assert sentence_on(sections, "absHDS").startswith("It follows content_diversity with Spearman’s ρ")
+
+
+def test_columns_name_their_decoder() -> None:
+    cells = {"sample_id": "c", "text:top_p=0.9:2": "b", "text:top_p=0.9:1": "a", "text:gpt:large": "c", "text:x": " "}
+    assert texts_by_decoder(cells) == {"top_p=0.9": ["b", "a"], "gpt:large": ["c"]}

@@ -75,7 +75,8 @@ def make_section(source: Source) -> Section:
         if questions[topic].scale.level == "nominal" and (options := section.data[topic].get("options")):
             caption = f"{topic}: {OPTION_FIGURE['choices'] if questions[topic].targets else 'share of each answer'}"
             section.add(estimates_table(caption, options, note=OPTION_NOTE))
-            if not questions[topic].targets:
+            # What became of suggestions has sections of its own.
+            if not questions[topic].targets and (not own_work or is_about_no_item(source.ratings_on(topic))):
                 section.answers.append((topic, shares_in_words(options)))
     for topic, parts in evidence.items():
         section.add(Fold(f"{topic}: distribution of answers, and agreement" if not own_work else topic, parts))
@@ -156,7 +157,8 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
 
 def shares_in_words(shares: Mapping[str, Estimate]) -> str:
     """The most frequent answers with their shares."""
-    most = sorted(shares, key=lambda name: -shares[name].value)[:MOST_NAMED]
+    most = sorted((name for name in shares if shares[name].value > 0), key=lambda name: -shares[name].value)
+    most = most[:MOST_NAMED]
     return "; ".join(f"“{name}” {with_interval(shares[name])}" for name in most) + " of answers."
 
 

@@ -19,7 +19,7 @@ from analysis.detection import (
 )
 from analysis.detection.published_tests import mean_against
 from analysis.estimate import p_equals
-from analysis.factors import ARM
+from analysis.factors import factors_of, level_names
 from analysis.report.blocks import Figure, Fold, Highlight, Note, Section
 from analysis.report.estimates import interval, number, with_interval
 from analysis.report.sections.detection_tables import MEASURES, PUBLISHED, add_crossed, significant_if
@@ -146,19 +146,15 @@ def judged(
         origin,
         ratings["value"],
         human=human,
-        groups=factors_of_arms(source, ratings["arm"]) | {DOMAIN: domains, MODEL: ratings["worker"].map(models)},
+        groups=factors_of_arms(source, ratings) | {DOMAIN: domains, MODEL: ratings["worker"].map(models)},
     )
 
 
-def factors_of_arms(source: Source, arms: pd.Series) -> dict[str, pd.Series]:
+def factors_of_arms(source: Source, ratings: pd.DataFrame) -> dict[str, pd.Series]:
     """What arms differ in, such as training, with the level of every answer; what the texts say is theirs to say."""
-    declared = source.description.arms
-    names = dict.fromkeys(name for arm in declared for name in arm.factors)
-    levels = {name: {arm.name: arm.factors.get(name, "") for arm in declared} for name in names}
-    if source.description.has_arms and not names:
-        levels = {ARM: {arm.name: arm.name for arm in declared}}
+    factors = [factor for factor in factors_of(source.data) if factor.of == "arm"]
     taken = (*RESERVED, DOMAIN, MODEL)
-    return {name: arms.map(of_arm).fillna("") for name, of_arm in levels.items() if name not in taken}
+    return {factor.name: level_names(source.data, factor, ratings) for factor in factors if factor.name not in taken}
 
 
 def scores_figure(source: Source, counts: pd.DataFrame) -> Figure:

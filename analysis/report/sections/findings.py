@@ -17,7 +17,7 @@ from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
 from analysis.factor_checks import design_problems, unanswered_by_workers
-from analysis.factors import ARM, factors_of, level_names, levels_in_order, levels_without
+from analysis.factors import factors_of, level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
@@ -27,6 +27,7 @@ from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.detection import JUDGEMENT, judged
 from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
 from analysis.report.sections.findings_of_pairs import add_pairs
+from analysis.report.sections.findings_of_shares import add_shares
 from analysis.report.source import MANY_POINTS, Source
 from analysis.report.tables import Column, Table, estimates_table
 
@@ -78,10 +79,12 @@ def make_section(source: Source) -> Section | None:
             sentences += [
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
+        if factor.of != "part":
+            sentences += add_shares(source, evidence, factor)
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
-    if not compared_topics and not sentences:
-        means = [criterion for criterion in criteria if not criterion.elsewhere]
-        sentences = [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
+    compared_topics |= {topic for topic, _ in sentences}
+    means = [criterion for criterion in criteria if not criterion.elsewhere and criterion.name not in compared_topics]
+    sentences += [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
     if not sentences:
         return None
     section.add(Sentences(sentences), *evidence.blocks)
@@ -141,9 +144,9 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
         except ValueError:
             continue  # the section on detection says why
         answers = replace(criterion.answers, values=right, bounds=(0.0, 1.0))
-        columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model", ARM}
-        elsewhere = columns.union(*(arm.factors for arm in source.description.arms))
-        return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(elsewhere))
+        columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model"}
+        of_arms = {factor.name for factor in factors_of(source.data) if factor.of == "arm"}
+        return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(columns | of_arms))
     return criterion
 
 
@@ -162,8 +165,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     unrated: dict[str, list[str]] = {}
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
-        if not names:
-            continue
+        if not names or (len(names) == 1 and factor not in source.description.factors):
+            continue  # such as answers about suggestions, which one arm alone has
         if without := levels_without(source.data, factor, names):
             unrated.setdefault(names_in_words(without), []).append(criterion.name)
         try:

@@ -111,15 +111,15 @@ def make_section(source: Source, *, systems: Sequence[str] = (), topics: Sequenc
 def pairs_in_words(pairs: Sequence[SystemPair]) -> str:
     """Who is preferred: the pair that the data tell apart best."""
     defined = [pair for pair in pairs if not math.isnan(pair.p_corrected)]
-    if not defined:
-        return f"There is no test: {pairs[0].share.note or 'the choices do not vary enough'}."
-    pair = min(defined, key=lambda pair: pair.p_corrected)
+    pair = min(defined or pairs, key=lambda pair: pair.p_corrected)
     ahead, behind, share = pair.first, pair.second, pair.share
     if share.value < 0.5:
         share = replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)
         ahead, behind = behind, ahead
     verdict = "" if pair.p_corrected < SIGNIFICANT else ", so the data do not show which one people prefer"
     start = f"{ahead} is preferred to {behind} in {with_interval(share)} of choices that are no tie"
+    if not defined:
+        return f"{start}. There is no test: {share.note or 'the choices do not vary enough'}."
     more = f" {len(pairs)} pairs in all." if len(pairs) > 1 else ""
     return f"{start}; p {p_equals(pair.p_corrected)} (Holm){verdict}.{more}"
 
@@ -230,7 +230,8 @@ def choices_figure(source: Source, topic: str, pairs: Sequence[SystemPair]) -> F
         f"{name}: {wins:,} to {losses:,}, {ties:,} without difference" for name, (losses, ties, wins) in counts
     )
     words = plots.Words(source.key("preference-plot"), title, f"{described}.", "Share of choices on either side")
-    svg = plots.diverging(words, counts, ["second", "neither", "first"], ends=ends)
+    sides = ("second", "first") if several else (pairs[0].second[:14], pairs[0].first[:14])
+    svg = plots.diverging(words, counts, [sides[0], "neither", sides[1]], ends=ends)
     columns = [Column("First", "name", shows="first"), Column("Second", "name", shows="second"), *COUNTS]
     return Figure(svg, f"{title}: who was preferred, on the right the first.", Table(title, columns, pairs))
 

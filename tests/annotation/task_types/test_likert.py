@@ -124,8 +124,8 @@ def test_report_and_scores_include_every_statement() -> None:
     config = config_of()
     topics = [row["topic"] for row in config["statements"]]
     assert [score.topic for score in TASK.scores(config)] == topics
-    (section,) = TASK.sections(config)
-    assert (section.name, section.parameters) == ("scales", {"topics": topics})
+    sections = [(section.name, section.parameters) for section in TASK.sections(config)]
+    assert sections == [("scales", {"topics": topics}), ("origin_tests", {"topics": topics})]
 
 
 # --- sources ---
