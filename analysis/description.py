@@ -111,12 +111,25 @@ class QuestionDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a score: the ratings of a question, times ``weight``."""
+
+    topic: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """How an item's ratings on one topic become its score: ``sign`` × their mean.
 
-    If the question is about several parts (targets) of an item, each part counts the same:
-    the score is the mean over parts of the mean over workers. The standard deviation is over the workers' own scores
-    with n in the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
+    ``over`` says how the parts (targets) of an item combine. ``mean``: each part counts the same, the score is the mean
+    over parts of the mean over workers. ``sum``: each worker's answer is the sum over the parts, the score is their
+    mean. ``part``: each part has a score of its own. The standard deviation is over the workers' own scores with n in
+    the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
+
+    ``terms`` compute the answers from those to several questions: of each part, their weighted sum. The topic is then
+    the score's own; no question has it. A worker who left out a term has no answer, unless ``absent``: then parts and
+    terms that a worker did not rate count as 0, as long as the worker answered anything about the item.
 
     ``middle``, for an item that compares two things, is the rating for no difference between them: score − sign ×
     middle is the difference. None for everything else. ``low`` and ``high`` are the lowest and highest rating that the
@@ -129,6 +142,18 @@ class Score:
     middle: float | None = None
     low: float | None = None
     high: float | None = None
+    over: Literal["mean", "sum", "part"] = "mean"
+    absent: bool = False
+    terms: Sequence[Term] = ()
+
+    def __post_init__(self) -> None:
+        if (self.over == "sum" or self.absent) and not self.terms:
+            what = "sums parts" if self.over == "sum" else "counts what is absent"
+            raise ValueError(f"the score {self.topic} {what}: name its terms, and give it a topic of its own")
+
+    def answered(self) -> Score:
+        """The same score for answers that its terms have been combined into."""
+        return replace(self, over="part" if self.over == "part" else "mean", absent=False, terms=())
 
     def within(self, scale: Scale) -> Score:
         """The same score with limits at least as wide as this scale. A scale without points leaves them as they are."""

@@ -105,7 +105,11 @@ def _unit(factor: Factor) -> str:
 
 
 def unanswered(factor: Factor, levels: Collection[str], answered: Collection[str]) -> FactorProblem | None:
-    """Levels that no answer is about; None if there are none, or no level has an answer."""
+    """Levels that no answer is about; None if there are none, or no level has an answer, unless workers have the levels
+    and none has any."""
+    if factor.of == "worker" and not answered:
+        what = f"Nobody who rated has answered {factor.name}, or it is a question about items and not about workers."
+        return FactorProblem(what)
     names = [level for level in levels if level not in answered]
     if not names or not answered:
         return None

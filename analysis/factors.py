@@ -136,9 +136,9 @@ def level_names(data: StudyData, factor: Factor, ratings: pd.DataFrame) -> pd.Se
     a question that compares two parts.
     """
     if factor.of == "arm":
-        return ratings["arm"].map(arm_levels(data.description, factor.name)).fillna("")
+        return ratings["arm"].map(arm_levels(data.description, factor.name)).astype(object).fillna("")
     if factor.of == "worker":
-        return ratings["worker"].map(worker_levels(data, factor.name)).fillna("")
+        return ratings["worker"].map(worker_levels(data, factor.name)).astype(object).fillna("")
     if factor.of == "part" and not factor.parts:
         return labels_of(data.description.questions, ratings)
     if factor.of == "part":

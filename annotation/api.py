@@ -36,6 +36,7 @@ from annotation.recruiting.confirmation_marks import Marks
 from annotation.results.criteria import Criteria, Criterion
 from annotation.review.progress import progress
 from annotation.studies import items_overview
+from annotation.studies.spec import stored_factors
 from annotation.studies.studies_list import listed_studies
 from annotation.study_forms import StudyForm
 from annotation.task_types.registry import get_type
@@ -80,23 +81,28 @@ class ArmSerializer(ModelSerializer[Arm]):
 
     class Meta:
         model = Arm
-        fields = ("name", "config", "texts", "reward", "wanted", "n_enrolled")
+        fields = ("name", "config", "texts", "factors", "reward", "wanted", "n_enrolled")
 
 
 class StudyInFull(StudySerializer):
     """A study as lists show it, with everything that a study file contains."""
 
     arms = SerializerMethodField()
+    factors = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 
     class Meta(StudySerializer.Meta):
-        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms")
+        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms", "factors")
         fields = tuple(dict.fromkeys([*StudySerializer.Meta.fields, *more]))
 
     def get_arms(self, study: Study) -> Any:
         """The arms. Empty if the study has only the unnamed one."""
         arms = list(study.arms.all())
         return ArmSerializer(arms if len(arms) > 1 else [], many=True).data
+
+    def get_factors(self, study: Study) -> Any:
+        """The settings of the declared factors by their names, in their order."""
+        return stored_factors(study)
 
 
 class RatingSerializer(ModelSerializer[Rating]):

@@ -27,6 +27,7 @@ from analysis.report.sections import (
     edits,
     exclusions,
     findings,
+    item_scores,
     own_ratings,
     preference,
     productions,
@@ -60,6 +61,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "systems": systems.make_section,
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
+    "item_scores": item_scores.make_section,
 }
 #: Key, title and maker of a section. The title is for its place if it fails.
 Maker = tuple[str, str, Callable[[Source], Section | None]]

@@ -247,9 +247,9 @@ def _factors(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, 
         settings = _mapping(named, name, "factors.", problems)
         prefix = f"factors.{name[:60]}."
         parts = _texts(settings, prefix, problems, "parts")
-        known = {key: value for key, value in settings.items() if key != "parts"}
-        problems += [unknown(f"{prefix}{key[:60]}", key, FACTOR_KEYS) for key in known if key not in FACTOR_KEYS]
-        values, wrong = _typed(known, FactorForm.base_fields, prefix)
+        own = {key: value for key, value in settings.items() if key != "parts"}
+        problems += [unknown(f"{prefix}{key[:60]}", key, FACTOR_KEYS) for key in own if key not in FACTOR_KEYS]
+        values, wrong = _typed(own, FactorForm.base_fields, prefix)
         problems += wrong
         factors[name] = values | ({"parts": parts} if parts else {})
     return factors

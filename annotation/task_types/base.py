@@ -16,7 +16,7 @@ from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from analysis.description import Factor, QuestionDescription, ReportSection, Score
+from analysis.description import QuestionDescription
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.extra_exports import ExtraExport
@@ -25,6 +25,7 @@ from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.placements import Placements
 from annotation.task_types.questions import Answer, AnswerError, Grid, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
+from annotation.task_types.results import Results
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.sources import Sources
 
@@ -175,7 +176,7 @@ class OutputData:
     item: int | None = 0
 
 
-class TaskType(Sources, Placements, ABC):
+class TaskType(Sources, Placements, Results, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
@@ -351,27 +352,7 @@ class TaskType(Sources, Placements, ABC):
     #: Exports that no other type has.
     extra_exports: ClassVar[Sequence[ExtraExport]] = ()
 
-    def scores(self, config: Json) -> Sequence[Score]:
-        """The scores of an item; none for types whose data are texts."""
-        return ()
-
-    # --- 7. the report ---
-
-    def factors(self, config: Json) -> Sequence[Factor]:
-        """What findings compare if the researcher declares nothing: the attributes by which people ask of this
-        instrument which is better. The most important first.
-
-        Each names what has its levels (see `analysis.description.Factor`): a column of the items, the columns of an
-        item's parts (for a pair, first the part that a positive rating favours), a setting in which arms differ, a
-        topic of a question about the workers. It may name what a study lacks: a suggestion is used only if there are
-        two levels or more. Default: none. Columns with a name such as ``system`` or ``domain``, the items' parameter
-        and the arms need no mention here: `analysis.factors` suggests them for every type.
-        """
-        return ()
-
-    def sections(self, config: Json) -> Sequence[ReportSection]:
-        """Sections of `analysis.report` besides the general ones, with their parameters."""
-        return ()
+    # --- 7. the report: see also `results.Results` ---
 
     def describe_item(self, payload: Json) -> ItemFacts:
         """The item as the analysis sees it."""

@@ -105,7 +105,9 @@ def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Se
 def criterion_of(source: Source, score: Score) -> Criterion | None:
     """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own."""
     question = source.questions.get(score.topic)
-    if question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None:
+    if score.topic not in source.derived and (
+        question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None
+    ):
         return None
     rows = source.ratings_on(score.topic)
     if rows.empty:
@@ -250,6 +252,8 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
 
 def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figure | None:
     """How often every point of a scale was chosen, by level; None if the scale is not ordinal, or too long."""
+    if criterion.topic in source.derived:
+        return None
     scale = source.questions[criterion.topic].ratings_scale
     if scale.level != "ordinal" or not 2 <= len(scale.points) <= MANY_POINTS:
         return None

@@ -33,6 +33,7 @@ from annotation.studies import item_sources, launching, outputs
 from annotation.studies import storing as service
 from annotation.studies.applying import apply
 from annotation.studies.duplicating import duplicate_study
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import add_media
 from annotation.studies.link_identity import identity_warnings
@@ -280,6 +281,7 @@ class Command(ReviewActions):
         self.say(platform_actions.pay_lines(study))
         self.say(output.workers_lines(study))
         self.warn(identity_warnings(study))
+        self.warn([str(problem) for problem in factor_notes(study).problems] if study.factors else [])
         self.say(output.next_steps(study))
 
     def budget(self, *, slug: str, amount: str) -> None:

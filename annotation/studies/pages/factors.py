@@ -32,7 +32,7 @@ STALE = (
 CELLS = (
     Cell("name", "Name", max_length=LONGEST_NAME),
     Cell("of", "What has a level", required=False, choices=list(OF.items())),
-    Cell("reference", "Compare with the level", required=False, max_length=LONGEST_LEVEL),
+    Cell("reference", "Compare with", required=False, max_length=LONGEST_LEVEL),
     Cell("parts", "Columns of the parts", required=False, max_length=500),
 )
 
@@ -45,8 +45,9 @@ class FactorsForm(forms.Form):
         most=MOST_FACTORS,
         label="Factors",
         help_text="The name is that of a column of the items, of a factor of the arms, or of a question about the "
-        "workers themselves. Leave “Compare with the level” empty to compare every level with every other. Only parts "
-        "of items, such as both texts of a pair, need columns: 1: system_1; 2: system_2.",
+        "workers themselves; it also decides what has a level if you leave that empty. Leave “Compare with” "
+        "empty to compare every level with every other. Only parts of items, such as both texts of a pair, need "
+        "columns: 1: system_1; 2: system_2.",
     )
 
 
@@ -55,7 +56,10 @@ class FactorsForm(forms.Form):
 def factors(request: SignedIn, study: Study) -> HttpResponse:
     """The declared factors, what is wrong with them, and what looks like a factor."""
     stored = stored_factors(study)
-    form = FactorsForm(request.POST or None, initial={"factors": [_row(name, stored[name]) for name in stored]})
+    form = FactorsForm(
+        request.POST if request.method == "POST" else None,
+        initial={"factors": [_row(name, stored[name]) for name in stored]},
+    )
     problems: list[Problem] = []
     if request.method == "POST" and form.is_valid():
         try:

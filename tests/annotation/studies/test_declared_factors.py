@@ -12,16 +12,19 @@ from django.core.management import call_command
 
 from analysis.description import Factor
 from analysis.description_json import description_from_json, description_to_json
+from analysis.factors import factors_of, level_names, levels_in_order
 from annotation.models import AuditEntry, Study
 from annotation.results.description import describe_study
 from annotation.results.frames import study_data
 from annotation.studies.duplicating import duplicate_study
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.launching import publish
 from annotation.studies.spec import ArmSpec, spec_of
 from annotation.studies.storing import Frozen, change_study
 from annotation.studies.study_files import FileRefused
 from common.problems import Refused
 from tests.annotation.study_file_helpers import changes, refused, run, write
+from tests.factories import make_study, make_submission
 
 pytestmark = pytest.mark.django_db
 
@@ -332,3 +335,37 @@ def test_a_study_file_of_a_live_study_can_change_its_factors(folder: Path) -> No
 
 def test_files_without_factors_are_read_as_before(folder: Path) -> None:
     assert "factors" in refused(study_file(folder, factors=3))
+
+
+# --- what types suggest ---
+
+
+def test_types_suggest_what_their_instrument_compares() -> None:
+    """Both sets of a ranking by their labels; texts of a detection study by source; arms of one by training."""
+    arms = [{"name": name, "config": {"training": name}} for name in ("none", "instructions")]
+    rankings, detection = make_study(task_type="rnk_hds", items=8), make_study(task_type="detection", arms=arms)
+
+    of_rankings, of_detection = (factors_of(study_data(study)) for study in (rankings, detection))
+
+    assert of_rankings[0] == Factor("label", "part", parts={"1": "label_value", "2": "set2_label_value"})
+    assert of_detection == [Factor("training", "arm", "none")]  # the sample items have one source and domain
+
+
+def test_an_answer_about_the_worker_is_a_factor_of_workers() -> None:
+    study = make_study(
+        task_type="mil_story", config={"suggestions": False, "sentences": 2}, items=1, ratings_per_item=9
+    )
+    for _ in range(3):
+        make_submission(study=study)
+    about_workers = study_data(study).ratings.query("item == '' and value == value")
+    topic = str(about_workers["question"].iloc[0])
+    study.factors = {topic: {}}
+    study.save()
+
+    data = study_data(study)
+
+    assert list(data.description.factors) == [Factor(topic, "worker")]
+    assert factor_notes(study).problems == []
+    assert set(level_names(data, Factor(topic, "worker"), data.ratings)) <= set(
+        levels_in_order(data, Factor(topic, "worker"))
+    )

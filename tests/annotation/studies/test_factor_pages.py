@@ -18,7 +18,7 @@ from annotation.studies.spec import ArmSpec, spec_of
 from annotation.studies.storing import change_study
 from annotation.task_types.items import ItemData
 from tests.annotation.console_helpers import as_role, hidden, make_user, signed_in
-from tests.factories import make_study
+from tests.factories import make_items, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -210,3 +210,22 @@ def test_pairs_are_read_as_they_are_written() -> None:
     assert pairs_in(pairs_in_words({"1": "system_1", "2": "from:arm"})) == {"1": "system_1", "2": "from:arm"}
     with pytest.raises(PairsProblem, match="a has two values"):
         pairs_in("a: 1; a: 2")
+
+
+def test_the_launch_page_warns_of_factors_that_new_items_lack(ada: User, client: Client) -> None:
+    study = texts(ada)
+    change_study(study=study, factors={"system": {}}, actor="ada")
+    study.items.all().delete()
+    make_items(study=study, items=2)
+    page = words(page_of(client, study, "console_publish"))
+    assert "No item has anything in a column system." in page
+    assert f'href="{reverse("console_factors", args=[study.slug])}"' in page_of(client, study, "console_publish")
+
+
+def test_the_api_has_factors_and_levels(ada: User) -> None:
+    arms = [{"name": name, "factors": {"training": name}} for name in ("none", "pairs")]
+    study = texts(ada, live=True, arms=arms)
+    change_study(study=study, factors={"training": {"of": "arm"}, "system": {"reference": "human"}}, actor="ada")
+    answer = as_role("viewer", study).get(reverse("api_study", args=[study.slug])).json()
+    assert list(answer["factors"].items()) == [("training", {"of": "arm"}), ("system", {"reference": "human"})]
+    assert [arm["factors"] for arm in answer["arms"]] == [{"training": "none"}, {"training": "pairs"}]

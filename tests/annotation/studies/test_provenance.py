@@ -10,8 +10,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from analysis.data import read_bundle
+from analysis.description import Factor
+from analysis.factor_checks import design_problems
+from analysis.factors import factors_of, item_levels
 from annotation.models import Output, Study
-from annotation.results.frames import study_data
+from annotation.results.frames import study_data, write_study_bundle
 from annotation.studies.applying import apply
 from annotation.studies.item_sources import import_run
 from annotation.studies.outputs import set_feed
@@ -191,3 +195,24 @@ def test_a_file_with_a_column_of_that_name_is_refused(tmp_path: Path, name: str)
     assert "kept for where texts come from" in problem.what
     assert problem.fix == "Call the column something else, such as arm."
     assert not Study.objects.filter(slug="rating").exists()
+
+
+def test_reports_and_bundles_compare_the_writers_arms(tmp_path: Path) -> None:
+    study = judging("likert", writing())
+    study.factors = {"from:arm": {}}
+    study.save()
+    data = study_data(study)
+
+    with (tmp_path / "bundle.zip").open("wb") as file:
+        write_study_bundle(study, file)
+    again = read_bundle(tmp_path / "bundle.zip")
+
+    (factor,) = again.description.factors
+    assert factor == Factor("from:arm", "item")
+    for read in (data, again):
+        assert sorted(item_levels(read.items, factor.name)) == ["alone", "with help"]
+        assert design_problems(factor, read.description, read.items) == []
+
+
+def test_pairs_are_compared_by_what_wrote_the_texts_without_a_declaration() -> None:
+    assert [factor.name for factor in factors_of(study_data(judging("pairwise", writing(writers=4))))] == ["system"]
