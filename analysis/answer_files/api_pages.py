@@ -1,7 +1,8 @@
 """What the API returned, saved as one JSON file.
 
 Either the ratings alone, or an object with ``ratings`` and ``items``. Each is the list of its pages as the API sent
-them, a single page, or the list of all ``results``.
+them, a single page, or the list of all ``results``. With ``study``, what the address of the study returns, arms have
+their factors.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.answer_files.columns import RESERVED, named_apart
+from analysis.answer_files.columns import ARM_FACTOR, RESERVED, named_apart
 from analysis.answer_files.files import COUNTED_ROLES
 from analysis.answer_files.rows import OF_RATINGS, Column, RowsFile, taken
 from analysis.input_errors import InputError
@@ -47,7 +48,9 @@ def read_api_answers(path: str) -> RowsFile:
     frame = frame[frame["included"].astype(bool) & frame["role"].isin(COUNTED_ROLES)].reset_index(drop=True)
     if frame.empty:
         raise InputError(path, "ratings", "no answer is in the figures", "see the field included")
-    return RowsFile(path, columns_of(frame, items))
+    study = whole.get("study")
+    arms = study.get("arms", []) if isinstance(study, dict) else []
+    return RowsFile(path, columns_of(frame, items, arms))
 
 
 def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:
@@ -59,11 +62,14 @@ def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:
     return [record for page in content for record in page.get("results", [page])]
 
 
-def columns_of(frame: pd.DataFrame, items: list[dict[str, Any]]) -> dict[str, Column]:
+def columns_of(frame: pd.DataFrame, items: list[dict[str, Any]], arms: list[dict[str, Any]]) -> dict[str, Column]:
     fields = {field: name for name, field in OF_RATINGS.items()}
     columns: dict[str, Column] = {
         fields.get(str(name), str(name)): partial(frame.__getitem__, name) for name in frame.columns
     }
+    for factor in dict.fromkeys(factor for arm in arms for factor in arm.get("factors") or {}):
+        levels = {arm["name"]: (arm.get("factors") or {}).get(factor, "") for arm in arms}
+        columns[f"{ARM_FACTOR}{factor}"] = partial(taken, levels, frame["arm"])
     own = list(dict.fromkeys(name for item in items for name in item.get("columns", {})))
     for name, own_name in zip(own, named_apart(own, {*RESERVED, *columns}), strict=True):
         cells = {item["item"]: item["columns"].get(name, "") for item in items}

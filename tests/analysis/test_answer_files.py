@@ -135,6 +135,16 @@ def test_what_the_api_returned_is_read_as_pages_and_as_records(tmp_path: Path) -
         assert open_answers(str(tmp_path / "again.json")).criteria == [Criterion("fluent", "ordinal", 1.0, 5.0)]
 
 
+def test_arms_of_the_api_have_their_factors(tmp_path: Path) -> None:
+    path = tmp_path / "api.json"
+    content = json.loads(Path(api_file(path, arm="b")).read_text())
+    content["study"] = {
+        "arms": [{"name": "a", "factors": {"training": "none"}}, {"name": "b", "factors": {"training": "long"}}]
+    }
+    path.write_text(json.dumps(content))
+    assert list(open_answers(str(path)).read(["arm:training"])["arm:training"]) == ["long"]
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [
