@@ -265,7 +265,7 @@ class Platform(ABC):
     @classmethod
     def asked_for(cls, settings: Json) -> list[tuple[str, str]]:
         """What workers must be or have done before the platform lets them in, for the methods of a paper: pairs of name
-        and value. ``settings`` are the study's there, with defaults."""
+        and value. ``settings`` are those that the study sets, without defaults."""
         return []
 
     # --- afterwards ---

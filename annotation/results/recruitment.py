@@ -8,7 +8,6 @@ from analysis.description import Recruitment
 from annotation.models import Study
 from annotation.platforms import all_platforms
 from annotation.platforms.link import PLATFORM as LINK
-from annotation.recruiting.publishing import settings_of
 from common.words import money
 
 #: How the server tells apart people who come by the open link.
@@ -23,7 +22,7 @@ def recruitment_of(study: Study) -> list[Recruitment]:
     """The ways in through which work was offered, and what each asked of workers. One query."""
     used = set(study.postings.exclude(posted_at=None, external_id="").values_list("platform", flat=True))
     return [
-        Recruitment(name, platform.paper_name(), platform.asked_for(settings_of(study, platform)), platform.confirms)
+        Recruitment(name, platform.paper_name(), platform.asked_for(study.platforms.get(name, {})), platform.confirms)
         for name, platform in all_platforms().items()
         if name in used
     ]
