@@ -264,7 +264,7 @@ def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
         return
     for name, (difference, p) in differences.items():
         print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
-    print("  The mixed model is a second opinion: with 10 items, about 90% of its 95% intervals are right.")
+    print("  The mixed model is a second opinion: with 10 items, 90 to 100% of its 95% intervals are right.")
 
 
 def wmt_systems(answers: Answers, factor: Factor) -> list[WmtSystem] | str:
