@@ -25,6 +25,7 @@ class Command(NamedTuple):
 
 #: Only the module of the command that runs is imported: all of them together take seconds.
 COMMANDS = (
+    Command("plan", "plan", "Before a study: power, width of intervals, workers, hours and cost of designs."),
     Command("report", "report", "The report of a study, from a bundle."),
     Command("compare", "compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
     Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),

@@ -3,10 +3,11 @@
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
-between answers; ``stopped.csv`` if workers stopped early for part pay. The CSV files are UTF-8 with the columns of
-`analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number is missing, and cells
-are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same numbers as one from the
-database.
+between answers; ``stopped.csv`` if workers stopped early for part pay. For people who publish it, there are also
+``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
+with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number
+is missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same
+numbers as one from the database.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import hashlib
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import pandas as pd
 
@@ -31,6 +33,7 @@ from analysis.bundle_cells import BundleError as BundleError
 from analysis.bundle_tables import frame_of, read_table
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
+from analysis.paper.dataset import dataset_files
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
 from analysis.study_tables import TABLES, Record, Table
@@ -45,6 +48,15 @@ EVENTS = "events.csv"
 EXCLUDE, EXTRA = "exclude", "extra"
 #: Rows of a table that are in memory while it is written.
 ROWS_AT_ONCE = 2_000
+#: Names of pages. A bundle may come from anybody, and the names become those of files.
+_PAGE = re.compile(r"pages/[a-z0-9][a-z0-9-]{0,80}\.html")
+
+
+class Page(NamedTuple):
+    """A page that workers saw, as an HTML file that needs no other."""
+
+    title: str
+    content: bytes
 
 
 @dataclass(frozen=True)
@@ -194,9 +206,9 @@ def _counted(data: StudyData) -> StudyData:
 # --- the bundle ---
 
 
-def write_bundle(data: StudyData, out: BinaryIO) -> None:
-    """Write the bundle as a zip archive. The same data give the same bytes."""
-    write_bundle_tables(data.description, _rows_of(data), out)
+def write_bundle(data: StudyData, out: BinaryIO, pages: Mapping[str, Page] | None = None) -> None:
+    """Write the bundle as a zip archive, with the ``pages`` that workers saw. The same data give the same bytes."""
+    write_bundle_tables(data.description, _rows_of(data), out, pages=pages)
 
 
 def write_bundle_tables(
@@ -204,23 +216,26 @@ def write_bundle_tables(
     tables: Mapping[str, Iterable[Sequence[Any]]],
     out: BinaryIO,
     files: Mapping[str, Iterable[bytes]] | None = None,
+    pages: Mapping[str, Page] | None = None,
 ) -> int:
     """Write a bundle from the rows of every table, by its name in TABLES. Returns the number of ratings.
 
     The tables are written in the order of TABLES, a row at a time. Nothing is held in memory, so ``study.json``, which
     contains the files' hashes, comes last in the archive. ``files``, such as the images that items show, are put beside
-    the tables under their names. `read_bundle` does not read them; see `read_events`.
+    the tables under their names. `read_bundle` does not read them; see `read_events`. ``pages``: those that workers
+    saw, by their names there.
     """
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         written = {}
         for name, table, rows in _present(tables):
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 written[name] = _write_table(table, rows, file)
-        for name, pieces in (files or {}).items():
+        shown = {name: [page.content] for name, page in (pages or {}).items()}
+        for name, pieces in {**(files or {}), **shown, **_about(description, written)}.items():
             with archive.open(_member(name), "w", force_zip64=True) as file:
                 for piece in pieces:
                     file.write(piece)
-        archive.writestr(_member(STUDY), _head(description, written))
+        archive.writestr(_member(STUDY), _head(description, written, pages or {}))
     return int(written["ratings.csv"]["rows"])
 
 
@@ -242,7 +257,14 @@ def write_bundle_folder(data: StudyData, folder: Path) -> None:
     for name, table, rows in _present(_rows_of(data)):
         with replaced(folder / name) as file:
             written[name] = _write_table(table, rows, file)
-    write_whole(folder / STUDY, _head(data.description, written))
+    for name, pieces in _about(data.description, written).items():
+        write_whole(folder / name, b"".join(pieces))
+    write_whole(folder / STUDY, _head(data.description, written, {}))
+
+
+def _about(description: StudyDescription, written: Mapping[str, Mapping[str, Any]]) -> dict[str, list[bytes]]:
+    """The files that describe the bundle as a data set."""
+    return {name: [content] for name, content in dataset_files(description, written).items()}
 
 
 def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
@@ -287,6 +309,30 @@ def read_events(path: str | Path) -> pd.DataFrame:
     return pd.DataFrame() if content is None else pd.read_csv(io.BytesIO(content), dtype=str, keep_default_na=False)
 
 
+def read_pages(path: str | Path) -> dict[str, Page]:
+    """The pages that workers saw, by their names in the bundle; none in bundles of earlier releases.
+
+    Raises BundleError, also for a name that does not stay in the folder of pages.
+    """
+    try:
+        titles = _read_head(read_files(Path(path), [STUDY])).get("pages") or {}
+        if not isinstance(titles, dict) or not all(_PAGE.fullmatch(name) for name in titles):
+            raise BundleError(f"{STUDY}: pages is not a list of pages with names such as pages/01-start.html")
+        contents = read_files(Path(path), titles)
+    except (ArchiveError, BundleError) as error:
+        raise BundleError(f"{path}: {error}") from None
+    return {name: Page(str(title), contents[name]) for name, title in titles.items() if name in contents}
+
+
+def files_of(path: str | Path) -> dict[str, dict[str, Any]]:
+    """Rows and SHA-256 of the bundle's tables, as ``study.json`` has them. Raises BundleError."""
+    try:
+        files: dict[str, dict[str, Any]] = _read_head(read_files(Path(path), [STUDY]))["files"]
+    except (ArchiveError, BundleError) as error:
+        raise BundleError(f"{path}: {error}") from None
+    return {name: file for name, file in files.items() if name.removesuffix(".csv") in TABLES}
+
+
 def _member(name: str) -> zipfile.ZipInfo:
     """A member dated 1980, which zip uses for a file without a date."""
     member = zipfile.ZipInfo(name)
@@ -299,8 +345,14 @@ def _rows_of(data: StudyData) -> dict[str, Iterable[Sequence[Any]]]:
     return {name: frame.itertuples(index=False, name=None) for name, frame in frames.items()}
 
 
-def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]]) -> bytes:
-    head = {"format": FORMAT, "version": BUNDLE_VERSION, "files": files, "study": description_to_json(description)}
+def _head(description: StudyDescription, files: Mapping[str, Mapping[str, Any]], pages: Mapping[str, Page]) -> bytes:
+    head = {
+        "format": FORMAT,
+        "version": BUNDLE_VERSION,
+        "files": files,
+        "pages": {name: page.title for name, page in pages.items()},
+        "study": description_to_json(description),
+    }
     return json.dumps(head, ensure_ascii=False, allow_nan=False, indent=1).encode()
 
 

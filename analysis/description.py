@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 Level = Literal["ordinal", "nominal", "interval", "pairwise", "text"]
 Kind = Literal["scale", "choice", "choices", "text", "ranking"]
@@ -111,12 +111,25 @@ class QuestionDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a score: the ratings of a question, times ``weight``."""
+
+    topic: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """How an item's ratings on one topic become its score: ``sign`` × their mean.
 
-    If the question is about several parts (targets) of an item, each part counts the same:
-    the score is the mean over parts of the mean over workers. The standard deviation is over the workers' own scores
-    with n in the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
+    ``over`` says how the parts (targets) of an item combine. ``mean``: each part counts the same, the score is the mean
+    over parts of the mean over workers. ``sum``: each worker's answer is the sum over the parts, the score is their
+    mean. ``part``: each part has a score of its own. The standard deviation is over the workers' own scores with n in
+    the denominator, as in the released diversity-eval files. Only `analysis.scores.item_scores` computes it.
+
+    ``terms`` compute the answers from those to several questions: of each part, their weighted sum. The topic is then
+    the score's own; no question has it. A worker who left out a term has no answer, unless ``absent``: then parts and
+    terms that a worker did not rate count as 0, as long as the worker answered anything about the item.
 
     ``middle``, for an item that compares two things, is the rating for no difference between them: score − sign ×
     middle is the difference. None for everything else. ``low`` and ``high`` are the lowest and highest rating that the
@@ -129,6 +142,18 @@ class Score:
     middle: float | None = None
     low: float | None = None
     high: float | None = None
+    over: Literal["mean", "sum", "part"] = "mean"
+    absent: bool = False
+    terms: Sequence[Term] = ()
+
+    def __post_init__(self) -> None:
+        if (self.over == "sum" or self.absent) and not self.terms:
+            what = "sums parts" if self.over == "sum" else "counts what is absent"
+            raise ValueError(f"the score {self.topic} {what}: name its terms, and give it a topic of its own")
+
+    def answered(self) -> Score:
+        """The same score for answers that its terms have been combined into."""
+        return replace(self, over="part" if self.over == "part" else "mean", absent=False, terms=())
 
     def within(self, scale: Scale) -> Score:
         """The same score with limits at least as wide as this scale. A scale without points leaves them as they are."""
@@ -148,8 +173,9 @@ class Factor:
     - item: the cell of the item's column ``name``, or its parameter of that name.
     - part: a part of an item. ``parts`` is the item's column for each target of a rating, such as
       ``{"0": "system_0", "1": "system_1"}`` of a best–worst set. If ratings have no target, because the question
-      compares two parts, it has two columns: first the part that a positive rating favours, then the other.
-    - arm: ``factors`` of the arm, or its name.
+      compares two parts, it has two columns: first the part that a positive rating favours, then the other. Without
+      ``parts``, the level is in the target: what follows its last slash, such as the label of a span.
+    - arm: ``factors`` of the arm, or its setting of that name, or, for the factor ``arm``, its name.
     - worker: what the worker answered to the question with the topic ``name``, which is about no item.
 
     ``reference``: the level with which others are compared; empty: every level with every other.
@@ -159,6 +185,14 @@ class Factor:
     of: Literal["item", "part", "arm", "worker"] = "item"
     reference: str = ""
     parts: Mapping[str, str] = field(default_factory=dict)
+
+
+def arm_level(factor: str, factors: Mapping[str, str], config: Mapping[str, Any]) -> str:
+    """An arm's level: what it names itself, or else its value of the setting with the name of the factor."""
+    value = config.get(factor)
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    return factors.get(factor, "") or (f"{value}" if isinstance(value, str | int | float) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +219,33 @@ class ArmDescription:
     factors: Mapping[str, str] = field(default_factory=dict)
 
 
+class Comparable(Protocol):
+    """What decides which factors a study has, besides its items: a `StudyDescription`, or a part of one."""
+
+    @property
+    def config(self) -> Mapping[str, Any]: ...
+    @property
+    def arms(self) -> Sequence[ArmDescription]: ...
+    @property
+    def questions(self) -> Sequence[QuestionDescription]: ...
+    @property
+    def suggested_factors(self) -> Sequence[Factor]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recruitment:
+    """One way in for workers. ``name`` and ``title`` are those of the platform, the latter for people.
+
+    ``asked_for``: what the platform let only such workers in for, as pairs of name and value that people read.
+    ``confirms``: whether it can say who sent what.
+    """
+
+    name: str
+    title: str
+    asked_for: Sequence[tuple[str, str]] = ()
+    confirms: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class StudyDescription:
     """Everything about a study that is not data. Sequences of pairs are (name, value) as people read them.
@@ -197,7 +258,12 @@ class StudyDescription:
     ``quality_control`` has the settings of `analysis.quality_control.rules`, ``exclude`` the rules that exclude
     submissions; both as stored. ``own_work``: workers answer about what they wrote themselves, so that their answers
     about one item are about different texts, and there is no agreement. ``factors``: what findings compare, declared by
-    the researcher; those that nobody declared are suggested from the items and arms (`analysis.factors`).
+    the researcher; where nobody declared any, ``suggested_factors`` of the task type, and others that are suggested
+    from the items and arms (`analysis.factors`).
+
+    For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
+    ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
+    not known; ``for_members``: members of the study did the work.
     """
 
     slug: str
@@ -231,6 +297,12 @@ class StudyDescription:
     exclude: Mapping[str, Any] = field(default_factory=dict)
     own_work: bool = False
     factors: Sequence[Factor] = ()
+    suggested_factors: Sequence[Factor] = ()
+    recruitment: Sequence[Recruitment] = ()
+    conditions: Sequence[tuple[str, str]] = ()
+    balance: str = ""
+    minimum_hourly_pay: Decimal | None = None
+    for_members: bool = False
 
     @property
     def has_arms(self) -> bool:

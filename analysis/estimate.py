@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
@@ -44,6 +46,23 @@ class Estimate:
         if math.isnan(self.low):
             return f"{self.value:.3f}"
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+#: What differs between figures that are otherwise made in the same way.
+FREEDOM = re.compile(r"t with ([\d.]+) degrees")
+
+
+def merged_methods(methods: Iterable[str]) -> list[str]:
+    """Each method once; those that differ in degrees of freedom alone as one, with the least and the most."""
+    ranges: dict[str, list[float]] = {}
+    for method in methods:
+        values = [float(number) for number in FREEDOM.findall(method)]
+        ranges.setdefault(FREEDOM.sub("t with {} degrees", method), []).extend(values)
+    merged = []
+    for method, values in ranges.items():
+        ends = dict.fromkeys(f"{end:.4g}" for end in (min(values, default=0.0), max(values, default=0.0)))
+        merged.append(method.replace("{}", " to ".join(ends)))
+    return [method for method in merged if method]
 
 
 def p_value(p: float) -> str:

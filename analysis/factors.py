@@ -1,19 +1,21 @@
 """The factors of a study and the level of every rating: of items, of parts of items, of arms and of workers.
 
-Factors that the description names come first. Where it names none of items or of arms, they are suggested: columns of
-the items whose names say what made a text, the items' parameter, and what arms differ in.
+Factors that the description names come first. Where it names none of items or of arms, they are suggested: those that
+the task type names, columns of the items whose names say what made a text, the items' parameter, and what arms differ
+in.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
 from analysis.data import StudyData
-from analysis.description import Factor, QuestionDescription
+from analysis.description import Comparable, Factor, QuestionDescription, arm_level
 
 #: Columns of items that are factors without being declared, if they have levels with several items each.
 SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "label", "source", "from:arm")
@@ -25,42 +27,106 @@ ARM = "arm"
 def factors_of(data: StudyData) -> list[Factor]:
     """The declared factors, then those that are suggested where nobody declared any of that sort."""
     declared = list(data.description.factors)
-    sorts = {factor.of for factor in declared}
-    if not sorts & {"item", "part"}:
-        declared += suggested_of_items(data.items[data.items["role"] == "main"])
-    if "arm" not in sorts:
-        declared += suggested_of_arms(data)
-    return declared
+    return declared + suggested_besides(declared, data.description, data.items[data.items["role"] == "main"])
 
 
-def suggested_of_items(items: pd.DataFrame) -> list[Factor]:
-    """Known columns and the parameter, if they have 2 to 12 levels, and at least twice as many items as levels.
+def suggested_besides(declared: Sequence[Factor], description: Comparable, items: pd.DataFrame) -> list[Factor]:
+    """The suggestions of a sort of which nobody declared any: of items and their parts, of arms, of workers."""
+    names = {factor.name for factor in declared}
+    sorts = {_sort_of(factor) for factor in declared}
+    suggested = suggested_factors(description, items)
+    return [factor for factor in suggested if factor.name not in names and _sort_of(factor) not in sorts]
+
+
+def _sort_of(factor: Factor) -> str:
+    return "item" if factor.of == "part" else factor.of
+
+
+def suggested_factors(description: Comparable, items: pd.DataFrame) -> list[Factor]:
+    """What findings compare if nobody declares anything, from the description and the main items alone: what the task
+    type suggests, columns and the parameter of the items, and what arms differ in. No name twice."""
+    offered = {of: [f for f in description.suggested_factors if f.of == of] for of in ("item", "part", "arm", "worker")}
+    suggested = [
+        *suggested_of_parts(description, items, offered["part"]),
+        *suggested_of_items(items, offered["item"]),
+        *suggested_of_arms(description, offered["arm"]),
+        *(f for f in offered["worker"] if any(question.topic == f.name for question in description.questions)),
+    ]
+    by_name = {factor.name: factor for factor in reversed(suggested)}
+    return [
+        factor
+        if not factor.reference or factor.reference in unit_levels(factor, description, items)
+        else replace(factor, reference="")
+        for factor in reversed(by_name.values())
+    ]
+
+
+def unit_levels(factor: Factor, description: Comparable, items: pd.DataFrame) -> list[str]:
+    """The level of every item, of every part of every item, or of every arm; empty where one has none."""
+    if factor.of == "arm":
+        return list(arm_levels(description, factor.name).values())
+    columns = factor.parts.values() if factor.of == "part" else [factor.name]
+    return [level for column in columns for level in item_levels(items, column)]
+
+
+def arm_levels(description: Comparable, name: str) -> dict[str, str]:
+    """The level of every arm by its name."""
+    if name == ARM and not any(ARM in arm.factors for arm in description.arms):
+        return {arm.name: arm.name for arm in description.arms}
+    shared = description.config
+    return {arm.name: arm_level(name, arm.factors, {**shared, **arm.config}) for arm in description.arms}
+
+
+def suggested_of_items(items: pd.DataFrame, offered: Sequence[Factor] = ()) -> list[Factor]:
+    """Those ``offered``, known columns and the parameter, if they have 2 to 12 levels, and at least twice as many items
+    as levels.
 
     A column that has the same levels as an earlier one, under any names, is left out: it says the same.
     """
-    columns = [
-        (name, items["cells"].map(lambda cells, name=name: str(cells.get(name, "")).strip())) for name in SUGGESTED
-    ]
-    columns += [(name, parameter_levels(items, name)) for name in dict.fromkeys(items["parameter"]) if name]
+    candidates = {factor.name: factor for factor in offered}
+    for name in [*SUGGESTED, *dict.fromkeys(items["parameter"])]:
+        if name:
+            candidates.setdefault(name, Factor(name))
     factors: list[Factor] = []
     partitions: list[tuple[int, ...]] = []
-    for name, column in columns:
+    for name, factor in candidates.items():
+        column = item_levels(items, name)
         used = column[column != ""]
         count = used.nunique()
         partition = tuple(pd.factorize(column)[0].tolist())
         if 2 <= count <= MOST_SUGGESTED_LEVELS and len(used) >= 2 * count and partition not in partitions:
-            factors.append(Factor(name))
+            factors.append(factor)
             partitions.append(partition)
     return factors
 
 
-def suggested_of_arms(data: StudyData) -> Iterator[Factor]:
-    """What the arms differ in, or else the arms themselves."""
-    if not data.description.has_arms:
+def suggested_of_parts(description: Comparable, items: pd.DataFrame, offered: Sequence[Factor]) -> Iterator[Factor]:
+    """Those ``offered`` whose parts have two levels or more, or have their levels in the ratings' targets."""
+    partitions: list[tuple[int, ...]] = []
+    for factor in offered:
+        levels = unit_levels(factor, description, items) if factor.parts else []
+        partition = tuple(pd.factorize(pd.Series(levels, dtype=object))[0].tolist())
+        count = len(set(levels) - {""})
+        if not factor.parts or (2 <= count <= MOST_SUGGESTED_LEVELS and partition not in partitions):
+            partitions.append(partition)
+            yield factor
+
+
+def suggested_of_arms(description: Comparable, offered: Sequence[Factor] = ()) -> Iterator[Factor]:
+    """The levels that arms name, those ``offered``, or else the arms themselves; none that says the same as another."""
+    if len(description.arms) < 2:
         return
-    names = dict.fromkeys(name for arm in data.description.arms for name in arm.factors)
-    for name in names or [ARM]:
-        yield Factor(name, "arm")
+    names = dict.fromkeys(name for arm in description.arms for name in arm.factors)
+    candidates = [*(Factor(name, "arm") for name in names), *offered, Factor(ARM, "arm")]
+    partitions: list[tuple[int, ...]] = []
+    for factor in candidates:
+        levels = list(arm_levels(description, factor.name).values())
+        partition = tuple(levels.index(level) for level in levels)
+        if factor.name == ARM and partitions:
+            continue
+        if len(set(levels) - {""}) > 1 and partition not in partitions:
+            partitions.append(partition)
+            yield factor
 
 
 def level_names(data: StudyData, factor: Factor, ratings: pd.DataFrame) -> pd.Series:
@@ -70,14 +136,11 @@ def level_names(data: StudyData, factor: Factor, ratings: pd.DataFrame) -> pd.Se
     a question that compares two parts.
     """
     if factor.of == "arm":
-        arms = data.description.arms
-        of_arm = {
-            arm.name: arm.name if factor.name == ARM and not arm.factors else arm.factors.get(factor.name, "")
-            for arm in arms
-        }
-        return ratings["arm"].map(of_arm).fillna("")
+        return ratings["arm"].map(arm_levels(data.description, factor.name)).astype(object).fillna("")
     if factor.of == "worker":
-        return ratings["worker"].map(worker_levels(data, factor.name)).fillna("")
+        return ratings["worker"].map(worker_levels(data, factor.name)).astype(object).fillna("")
+    if factor.of == "part" and not factor.parts:
+        return labels_of(data.description.questions, ratings)
     if factor.of == "part":
         levels = pd.Series("", index=ratings.index, dtype=object)
         for target, column in factor.parts.items():
@@ -85,6 +148,13 @@ def level_names(data: StudyData, factor: Factor, ratings: pd.DataFrame) -> pd.Se
             levels[rows] = of_items(item_levels(data.items, column), ratings.loc[rows, "item"])
         return levels.fillna("")
     return of_items(item_levels(data.items, factor.name), ratings["item"])
+
+
+def labels_of(questions: Sequence[QuestionDescription], ratings: pd.DataFrame) -> pd.Series:
+    """What follows the last slash of every rating's target, under the name that its question gives it."""
+    names = {key: name for question in questions for key, name in question.targets.items()}
+    keys = {target: str(target).rpartition("/")[2] for target in ratings["target"].unique()}
+    return ratings["target"].map({target: names.get(key, key) for target, key in keys.items()})
 
 
 def of_items(levels: pd.Series, items: pd.Series) -> pd.Series:
@@ -137,16 +207,22 @@ def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
     }
 
 
+def levels_without(data: StudyData, factor: Factor, rated: Collection[str]) -> list[str]:
+    """The levels of main items or of arms that are not among ``rated``, in order."""
+    if factor.of == "worker":
+        return []
+    main = replace(data, items=data.items[data.items["role"] == "main"])
+    return [level for level in levels_in_order(main, factor) if level and level not in rated]
+
+
 def levels_in_order(data: StudyData, factor: Factor) -> Sequence[str]:
     """The levels in the order in which arms, points of a scale or items have them."""
     description = data.description
     if factor.of == "arm":
-        if factor.name == ARM and not any(arm.factors for arm in description.arms):
-            return [arm.name for arm in description.arms]
-        return list(dict.fromkeys(arm.factors.get(factor.name, "") for arm in description.arms))
+        return list(dict.fromkeys(level for level in arm_levels(description, factor.name).values() if level))
     if factor.of == "worker":
         questions: list[QuestionDescription] = [q for q in description.questions if q.topic == factor.name]
         return [point.label or point.key for question in questions for point in question.ratings_scale.points]
-    columns = factor.parts.values() if factor.of == "part" else [factor.name]
-    names = dict.fromkeys(level for column in columns for level in item_levels(data.items, column) if level)
-    return list(names)
+    if factor.of == "part" and not factor.parts:
+        return [name for question in description.questions for name in question.targets.values()]
+    return list(dict.fromkeys(level for level in unit_levels(factor, description, data.items) if level))

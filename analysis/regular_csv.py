@@ -88,8 +88,9 @@ def _count_rows(file: BinaryIO, separator: int, width: int) -> int:
     lines, cells_before, quoted = 0, 0, False
     for block in _blocks(file):
         content = np.frombuffer(block, dtype=np.uint8)
-        returns = np.flatnonzero(content == RETURN)
-        if b"\0" in block or not (content[returns + 1] == LINE_FEED).all():
+        if b"\0" in block:
+            return 0
+        if b"\r" in block and not (content[np.flatnonzero(content == RETURN) + 1] == LINE_FEED).all():
             return 0
         try:
             block.decode()
@@ -99,13 +100,14 @@ def _count_rows(file: BinaryIO, separator: int, width: int) -> int:
         marks = content[places]
         is_quote = marks == QUOTE
         if is_quote.any():
-            number = np.cumsum(is_quote)
-            opens = (number % 2 == 1) != quoted
+            # Whether a number is odd is all that matters, and it survives the overflow of a byte.
+            number = np.cumsum(is_quote, dtype=np.uint8) & 1
+            opens = number != quoted
             if not _quotes_are_regular(content, places[is_quote], opens[is_quote], separator):
                 return 0
             # Separators and line ends inside quotes are text.
             marks = marks[~is_quote & ~opens]
-            quoted ^= bool(number[-1] % 2)
+            quoted ^= bool(number[-1])
         elif quoted:
             continue
         ends = marks == LINE_FEED

@@ -14,6 +14,7 @@ often it covers the mean.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,16 +33,19 @@ FEWEST_WORKERS = 3
 
 
 def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> pd.DataFrame:
-    """The score of every item: ``score.sign`` × the mean over its parts of the mean rating of each part.
+    """The score of every item: ``score.sign`` × the mean over its parts of the mean rating of each part; or of every
+    part of an item, if the score is over parts.
 
     ``ratings`` has a row per rating with ``item``, ``target`` (the part, empty for the whole item), ``worker`` and
     ``value``; with a column ``question``, only the rows on ``score.topic`` are used. NaN values are left out, and so is
     a worker's second rating of a part (an item can be in two hits).
 
-    Returns a frame indexed by item in order of first appearance: ``score``, to 12 decimals; ``sd`` over the workers'
-    own scores (each the mean over the parts that worker rated) with n in the denominator, as the released
-    ``metric_abs_hds_std``; ``n`` ratings; ``workers``; ``low`` and ``high``, the interval at ``level``. An item with
-    only NaN ratings has a NaN score and n = 0.
+    A score with terms needs ``question``, and all ratings of the items, not only those on its terms.
+
+    Returns a frame indexed by item (and ``part``, if the score is over parts) in order of first appearance: ``score``,
+    to 12 decimals; ``sd`` over the workers' own scores (each the mean over the parts that worker rated, or their sum)
+    with n in the denominator, as the released ``metric_abs_hds_std``; ``n`` ratings; ``workers``; ``low`` and ``high``,
+    the interval at ``level``. An item with only NaN ratings has a NaN score and n = 0.
 
     The interval is about new workers, who rate the same item. Its standard error is linearised and clustered by worker:
     if every worker rated every part, it is that of the mean of the workers' own scores. It uses Student's t on the
@@ -53,7 +57,9 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     """
     rated = prepared_ratings(ratings, score)
     # Grouping by numbers is several times faster than by names, and gives the same order.
-    codes = {column: pd.factorize(rated[column]) for column in ("item", "target", "worker")}
+    codes: dict[str, tuple[Any, Any]] = {column: pd.factorize(rated[column]) for column in ("item", "target", "worker")}
+    if score.over == "part":
+        codes["item"] = pd.MultiIndex.from_frame(rated[["item", "target"]], names=["item", "part"]).factorize()
     rated = rated.assign(**{column: code for column, (code, _) in codes.items()})
     by_part = rated.groupby(["item", "target"], sort=False)["value"]
     parts = by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
@@ -73,8 +79,9 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     half: pd.Series = quantile * np.sqrt(squares * several / (several - 1))
     half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
     scores["low"], scores["high"] = _interval(scores["score"], half, score)
-    scores.index = pd.Index(codes["item"][1], name="item")
-    scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
+    scores.index = codes["item"][1] if score.over == "part" else pd.Index(codes["item"][1], name="item")
+    if not score.terms and score.over != "part":
+        scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
     counts = ["n", "workers"]
     scores[counts] = scores[counts].fillna(0).astype(int)
     return scores[list(SCORE_COLUMNS)]
@@ -94,11 +101,53 @@ def prepared_ratings(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
     for column in columns:
         if column not in ratings.columns:
             raise ValueError(f"the ratings have no column {column!r}")
+    if score.terms:
+        return combined(ratings, score)[columns]
     try:
         frame = _on_topic(ratings, score)[columns].astype({"value": float})
     except (TypeError, ValueError) as error:
         raise ValueError(f"a rating is not a number: {error}") from None
     return frame[frame["value"].notna()].drop_duplicates(["item", "target", "worker"])
+
+
+def combined(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """The answers that a score's terms combine into: a row with all columns of ``ratings`` for each item and worker,
+    and for each part unless the score is a sum. ``question`` and ``scale`` are the score's topic.
+
+    The other columns are those of the first rating of the item by the worker. Items are in order of first appearance.
+    """
+    if "question" not in ratings.columns:
+        raise ValueError(
+            f"the score {score.topic} is made of {len(score.terms)} topics: a column 'question' is missing"
+        )
+    about_items = ratings[ratings["item"] != ""]
+    first = about_items.drop_duplicates(["item", "worker"])
+    key = ["item", "target", "worker"]
+    terms = []
+    for term in score.terms:
+        rows = about_items[about_items["question"] == term.topic]
+        rows = rows[rows["value"].notna()].drop_duplicates(key)
+        terms.append(rows[key].assign(value=term.weight * rows["value"].astype(float), terms=1))
+    parts = pd.concat(terms).groupby(key, sort=False)[["value", "terms"]].sum().reset_index()
+    is_whole = parts["terms"] == len(score.terms)
+    parts = _with_absent(parts, first, score) if score.absent else parts[is_whole]
+    if score.over == "sum":
+        parts = parts.groupby(["item", "worker"], sort=False)["value"].sum().reset_index().assign(target="")
+    answers = first.drop(columns=["target", "value", "question", "text"], errors="ignore").reset_index()
+    answers = answers.merge(parts[[*key, "value"]], on=["item", "worker"]).set_index("index").rename_axis(None)
+    answers = answers.assign(question=score.topic, text="")
+    if "scale" in ratings.columns:
+        answers["scale"] = score.topic
+    order = pd.factorize(answers["item"])[0]
+    return answers.iloc[np.argsort(order, kind="stable")][[*ratings.columns.union(["text"], sort=False)]]
+
+
+def _with_absent(parts: pd.DataFrame, first: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """All parts of every item for every worker who answered anything about it, with 0 where they rated nothing."""
+    of_item = parts[["item", "target"]].drop_duplicates()
+    everybody = first[["item", "worker"]].merge(of_item, on="item", how="inner" if score.over == "part" else "left")
+    everybody["target"] = everybody["target"].fillna("")
+    return everybody.merge(parts, on=["item", "target", "worker"], how="left").fillna({"value": 0.0})
 
 
 def _on_topic(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:

@@ -57,6 +57,20 @@ def format_of(path: str | Path) -> Format:
     return Format("separated", max(",\t;", key=first.count))
 
 
+def header_of(path: str | Path) -> list[str]:
+    """The columns of a file; in JSONL, those of its first line. InputError: see `read_columns`."""
+    form = format_of(path)
+    if form.kind == "jsonl":
+        with _opened(path) as file:
+            first = next((line for line in file if line.strip()), "{}")
+        try:
+            row = json.loads(first)
+        except (ValueError, RecursionError):
+            return []  # reading the rows says what is wrong
+        return list(row) if isinstance(row, dict) else []
+    return [str(name) for name in next(_separated(path, form.separator))[1]]
+
+
 def read_texts(path: str | Path) -> pd.DataFrame:
     """All columns and rows as text (dtype object), exactly as written; the index is the row.
 

@@ -33,10 +33,13 @@ from accounts.authentication import IsResearcher, TokenAuthentication
 from annotation.access import study_for
 from annotation.models import Arm, Item, Rating, Study
 from annotation.recruiting.confirmation_marks import Marks
+from annotation.results.criteria import Criteria, Criterion
 from annotation.review.progress import progress
 from annotation.studies import items_overview
+from annotation.studies.spec import stored_factors
 from annotation.studies.studies_list import listed_studies
 from annotation.study_forms import StudyForm
+from annotation.task_types.registry import get_type
 from annotation.work.member_work import works_blind
 
 SIGN_IN = (
@@ -78,17 +81,18 @@ class ArmSerializer(ModelSerializer[Arm]):
 
     class Meta:
         model = Arm
-        fields = ("name", "config", "texts", "reward", "wanted", "n_enrolled")
+        fields = ("name", "config", "texts", "factors", "reward", "wanted", "n_enrolled")
 
 
 class StudyInFull(StudySerializer):
     """A study as lists show it, with everything that a study file contains."""
 
     arms = SerializerMethodField()
+    factors = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 
     class Meta(StudySerializer.Meta):
-        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms")
+        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms", "factors")
         fields = tuple(dict.fromkeys([*StudySerializer.Meta.fields, *more]))
 
     def get_arms(self, study: Study) -> Any:
@@ -96,11 +100,22 @@ class StudyInFull(StudySerializer):
         arms = list(study.arms.all())
         return ArmSerializer(arms if len(arms) > 1 else [], many=True).data
 
+    def get_factors(self, study: Study) -> Any:
+        """The settings of the declared factors by their names, in their order."""
+        return stored_factors(study)
+
 
 class RatingSerializer(ModelSerializer[Rating]):
-    """A rating. The names of its fields are those of the long export."""
+    """A rating. Its fields mean what the columns of the long export do; three have the names that bundles give them:
+    ``question`` is the criterion, ``target`` the part, ``text`` the answer_text."""
 
     item = CharField(source="item.external_id", default="")
+    role = CharField(source="item.role", default="")
+    about = SerializerMethodField()
+    label = SerializerMethodField()  # type: ignore[assignment]  # the metaclass takes it off the class
+    scale_level = SerializerMethodField()
+    scale_low = SerializerMethodField()
+    scale_high = SerializerMethodField()
     worker = CharField(source="participant.pseudonym")
     synthetic = BooleanField(source="participant.synthetic")
     arm = CharField(source="participant.arm.name")
@@ -111,9 +126,40 @@ class RatingSerializer(ModelSerializer[Rating]):
     class Meta:
         model = Rating
         fields = (
-            *("submission", "item", "question", "target", "scale", "value", "text", "seconds"),
-            *("worker", "synthetic", "included", "confirmation", "arm", "submitted_at"),
+            *("submission", "item", "role", "question", "target", "about", "scale", "scale_level"),
+            *("scale_low", "scale_high"),
+            *(
+                "value",
+                "label",
+                "text",
+                "seconds",
+                "worker",
+                "synthetic",
+                "included",
+                "confirmation",
+                "arm",
+                "submitted_at",
+            ),
         )
+
+    def get_about(self, rating: Any) -> str:
+        return "" if rating.item_id is None else str(self.context["about"])
+
+    def get_label(self, rating: Any) -> str:
+        return "" if rating.value is None else self._criterion(rating).words.get(rating.value, "")
+
+    def get_scale_level(self, rating: Any) -> str:
+        return self._criterion(rating).level
+
+    def get_scale_low(self, rating: Any) -> float | None:
+        return self._criterion(rating).low
+
+    def get_scale_high(self, rating: Any) -> float | None:
+        return self._criterion(rating).high
+
+    def _criterion(self, rating: Any) -> Criterion:
+        criteria: Criteria = self.context["criteria"]
+        return criteria.of(rating.participant.arm.name, rating.question)
 
     def get_included(self, rating: Any) -> bool:
         return self._marks.included(rating.submission_id)
@@ -209,7 +255,9 @@ class Ratings(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
         page = self.paginate_queryset(items_overview.ratings_of_study(study))
-        return self.get_paginated_response(RatingSerializer(page, many=True, context={"marks": Marks(study)}).data)
+        about = "own" if get_type(study.task_type).own_work else "item"
+        context = {"about": about, "marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
+        return self.get_paginated_response(RatingSerializer(page, many=True, context=context).data)
 
 
 STUDY = "studies/<slug:slug>/"

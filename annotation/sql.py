@@ -43,10 +43,13 @@ class _Prepared(threading.local):
 
     on: object = None
     names: dict[str, str]
+    executions: int = 0
 
 
 _prepared_here = _Prepared()
 MOST_PREPARED = 500
+#: After so many executions on a connection, and after twice, four times, … as many, its statements are planned again.
+PLANNED_AGAIN_AFTER = 32
 
 
 def prepared(text: str, count: int) -> str:
@@ -54,12 +57,16 @@ def prepared(text: str, count: int) -> str:
 
     Planning these joins costs more than running them. A statement is prepared when a connection first runs it. SQLite's
     driver does something similar itself. `settings.PREPARED_STATEMENTS` turns this off.
+
+    PostgreSQL keeps a plan until it next counts the rows, which takes a minute or more. A plan from when a study had 50
+    assignments reads all of them, so it becomes slower with every rating. So plans are made anew as ratings arrive,
+    less and less often.
     """
     if connection.vendor != "postgresql" or not settings.PREPARED_STATEMENTS:
         return text
     connection.ensure_connection()
     if _prepared_here.on is not connection.connection:
-        _prepared_here.on, _prepared_here.names = connection.connection, {}
+        _prepared_here.on, _prepared_here.names, _prepared_here.executions = connection.connection, {}, 0
     names = _prepared_here.names
     if text not in names:
         if len(names) >= MOST_PREPARED:
@@ -69,7 +76,11 @@ def prepared(text: str, count: int) -> str:
             numbered = numbered.replace("%s", f"${number}", 1)
         execute(f"PREPARE hitserver_{len(names)} AS {numbered}")
         names[text] = f"hitserver_{len(names)}"
-    return f"EXECUTE {names[text]}" + (f" ({', '.join(['%s'] * count)})" if count else "")
+    _prepared_here.executions += 1
+    times, rest = divmod(_prepared_here.executions, PLANNED_AGAIN_AFTER)
+    is_power_of_two = times & (times - 1) == 0
+    again = "" if rest or not is_power_of_two else "DISCARD PLANS; "
+    return f"{again}EXECUTE {names[text]}" + (f" ({', '.join(['%s'] * count)})" if count else "")
 
 
 def execute(sql: str, *params: Value) -> int:

@@ -3,7 +3,8 @@
     python -m bench.million [--items 20000] [--only agreement report …] [--keep FOLDER] [--times 3]
 
 The study is one of the type likert: 20,000 items of eight systems in four domains, each rated by 10 of 2,000 workers in
-one of two arms on five scales, 10 items in a submission. ``ratings.csv`` has its ratings with the columns of an export.
+one of two arms on five scales, 10 items in a submission. ``ratings.csv`` has its ratings with few columns, ``long.csv``
+those of the export ``long``, which names its 45 columns itself; ``bundle.zip`` is the bundle.
 Every command is a process of its own, so that the figures include its start. Of several runs, the one that took the
 least processor time counts: the others waited for memory that other programs used.
 """
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.answer_files.columns import ANSWER, ITEM, PART, SUBMISSION, USE, WHO
 from analysis.data import write_bundle_tables
 from analysis.description import (
     ArmDescription,
@@ -180,17 +182,51 @@ def write_ratings(path: Path, study: Study) -> None:
         )
 
 
+def write_long(path: Path, study: Study) -> None:
+    """The export ``long`` of the study."""
+    before = ("text", "context", "system", "domain")
+    names = [*WHO, *ITEM, *before, *PART, *ANSWER, *USE, *SUBMISSION]
+    workers = study.worker_of_submission.tolist()
+    scale = ["quality", "ordinal", "1.0", "5.0"]
+    words = ["", "Very poor", "Poor", "Fair", "Good", "Very good"]
+    order = '{"items": [3, 1, 0, 2, 4, 9, 8, 5, 6, 7], "statements": [0, 1, 2, 3, 4]}'
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = CsvWriter(file, line_end="\n")
+        writer.writerow(names)
+        for row, (submission, item, topic, value, seconds) in enumerate(study.ratings()):
+            worker = workers[submission]
+            index = row // len(TOPICS) % ITEMS_PER_SUBMISSION
+            sent = (START + timedelta(seconds=7 * submission)).isoformat().replace("+00:00", "Z")
+            writer.writerow(
+                [
+                    *("million", submission, f"w{worker:04}", "false", study.arm_of(worker)),
+                    *(f"item-{item:05}", "main", f"Text {item} by a system.", f"context-{item // SYSTEMS:05}"),
+                    *(f"system-{item % SYSTEMS}", f"domain-{item // SYSTEMS % DOMAINS}"),
+                    *(index + 1, "", "", "", "", "item", topic, *scale, f"{value}.0", words[int(value)], "", seconds),
+                    *("true", "", "", "", sent, 600.25, index, submission, 0, 1, 1, "", order),
+                ]
+            )
+
+
 def command_lines(folder: Path) -> dict[str, list[str]]:
     """By name, what is measured: arguments of Python. `compare` reads all questions as parts of items."""
     ratings = str(folder / "ratings.csv")
     analysis = ["-m", "analysis"]
     rated = ["--unit", "item", "--unit", "question", "--rater", "worker", "--value", "value", "--level", "ordinal"]
     compared = ["--value", "value", "--factor", "system", "--part", "question", "--low", "1", "--high", "5"]
+    long, bundle = str(folder / "long.csv"), str(folder / "bundle.zip")
+    alone = ["-c", "import pandas, sys; pandas.read_csv(sys.argv[1])"]
+    one = ["--criterion", "overall"]
     return {
-        "pandas": ["-c", "import pandas, sys; pandas.read_csv(sys.argv[1])", ratings],
+        "pandas": [*alone, ratings],
+        "pandas-long": [*alone, long],
+        "compare-long": [*analysis, "compare", long],
+        "compare-bundle": [*analysis, "compare", bundle],
+        "agreement-long": [*analysis, "agreement", long, *one],
+        "agreement-bundle": [*analysis, "agreement", bundle, *one],
         "agreement": [*analysis, "agreement", ratings, *rated],
         "compare": [*analysis, "compare", ratings, *compared],
-        "report": [*analysis, "report", str(folder / "bundle.zip"), "--out", str(folder / "report")],
+        "report": [*analysis, "report", bundle, "--out", str(folder / "report")],
     }
 
 
@@ -224,15 +260,15 @@ def main(argv: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        if not (folder / "bundle.zip").exists():
-            study = Study(arguments.items)
-            write_ratings(folder / "ratings.csv", study)
-            write_study(folder / "bundle.zip", study)
+        study = Study(arguments.items)
+        for name, write in (("ratings.csv", write_ratings), ("long.csv", write_long), ("bundle.zip", write_study)):
+            if not (folder / name).exists():
+                write(folder / name, study)
         size = (folder / "ratings.csv").stat().st_size / 1e6
         print(f"{counted(arguments.items * RATERS * len(TOPICS), 'rating')}, {size:.1f} MB of CSV\n")
         for name in arguments.only:
             seconds, megabytes = min(measure(command_lines(folder)[name]) for _ in range(arguments.times))
-            print(f"{name:10} {seconds:6.2f} s  {megabytes:6.0f} MB", flush=True)
+            print(f"{name:16} {seconds:6.2f} s  {megabytes:6.0f} MB", flush=True)
     return 0
 
 

@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from analysis.answer_files.opening import open_answers
 from analysis.commands.agreement import read_ratings
 from analysis.tables import read_columns, read_texts
 from bench.alpha import make_ratings, peak_bytes
@@ -50,7 +51,8 @@ def measure(way: str, path: str) -> dict[str, float]:
             "where": [],
             "categories": None,
         }
-        krippendorff_alpha(read_ratings(argparse.Namespace(**options, level="ordinal")), "ordinal", interval=False)
+        ratings = read_ratings(argparse.Namespace(**options, level="ordinal"), open_answers(path))
+        krippendorff_alpha(ratings, "ordinal", interval=False)
     return {"seconds": time.process_time() - start, "added_mb": (peak_bytes() - before) / 1e6}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from common.words import counted
 
 #: By reason: what is counted, and what follows the count.
-_REASONS = {
+REASONS = {
     "unconfirmed": ("submission", "that the platform has not confirmed"),
     "excluded": ("submission", "that a person excluded"),
     "extra": ("extra submission", "that came late, when somebody else had the place"),
@@ -24,5 +24,5 @@ def left_out_in_words(counts: Mapping[str, int]) -> str:
     >>> left_out_in_words({})
     'Nothing is left out of the figures.'
     """
-    parts = [f"{counted(counts[name], thing)} {why}" for name, (thing, why) in _REASONS.items() if counts.get(name)]
+    parts = [f"{counted(counts[name], thing)} {why}" for name, (thing, why) in REASONS.items() if counts.get(name)]
     return f"Left out of all figures: {'; '.join(parts)}." if parts else "Nothing is left out of the figures."

@@ -12,12 +12,19 @@ import numpy as np
 from scipy import sparse
 
 from analysis.agreement.count_tables import ratio, row_sums
-from analysis.agreement.jackknife import Margins, Raters, estimate_of
+from analysis.agreement.jackknife import BothOrders, Margins, Raters, estimate_of
 from analysis.agreement.ratings import Data, FloatArray, as_counts
 from analysis.estimate import Estimate
 
 
-def fleiss_kappa(data: Data, *, raters: Raters = "any", interval: bool = True, confidence: float = 0.95) -> Estimate:
+def fleiss_kappa(
+    data: Data,
+    *,
+    raters: Raters = "any",
+    interval: bool = True,
+    confidence: float = 0.95,
+    both_orders: bool = False,
+) -> Estimate:
     """Fleiss' κ = (P̄ − P_e) / (1 − P_e), for any number of ratings, with a jackknife interval over units and raters.
 
     data: units × raters matrix (NaN missing), `Ratings` or `Counts`; values nominal, numbers or text.
@@ -26,7 +33,8 @@ def fleiss_kappa(data: Data, *, raters: Raters = "any", interval: bool = True, c
     formula.
 
     Range: 1 for full agreement, 0 for chance agreement. n counts units with two or more ratings; the note counts the
-    others. ``raters`` and ``interval`` as in `krippendorff_alpha`. NaN with a note if every rating has the same value.
+    others. ``raters``, ``interval`` and ``both_orders`` as in `krippendorff_alpha`. NaN with a note if every rating has
+    the same value.
 
     ValueError: no ratings, no unit with two, only one rater.
 
@@ -35,7 +43,7 @@ def fleiss_kappa(data: Data, *, raters: Raters = "any", interval: bool = True, c
     """
     counts, ratings = as_counts(data)
     return estimate_of(
-        Fleiss(),
+        BothOrders(Fleiss()) if both_orders else Fleiss(),
         counts,
         ratings,
         raters=raters,

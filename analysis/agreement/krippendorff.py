@@ -16,14 +16,14 @@ ch. 11.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, cast
 
 import numpy as np
 from scipy import sparse
 
 from analysis.agreement.count_tables import CHUNK_CELLS, ratio, row_sums
-from analysis.agreement.jackknife import Margins, Raters, estimate_of
+from analysis.agreement.jackknife import BothOrders, Coefficient, Margins, Raters, estimate_of
 from analysis.agreement.ratings import Counts, Data, FloatArray, as_counts, numeric_values, refuse_unordered
 from analysis.estimate import Estimate
 
@@ -38,6 +38,7 @@ def krippendorff_alpha(
     raters: Raters = "any",
     interval: bool = True,
     confidence: float = 0.95,
+    both_orders: bool = False,
 ) -> Estimate:
     """Krippendorff's α with a jackknife interval over units and raters (`analysis.agreement.jackknife`).
 
@@ -47,6 +48,8 @@ def krippendorff_alpha(
     raters: ``"any"``: the interval is about other raters, too; ``"these"``: only about these, such as two coders. With
         fewer than five raters, or `Counts`, it is always about these.
     interval: False gives the estimate alone, which is faster.
+    both_orders: every unit also counts with its values turned around, as comparisons whose order is arbitrary must; the
+        values are then all points of a scale, in order.
 
     Range: 1 for full agreement, 0 for chance agreement, negative below chance. Units with fewer than two ratings are
     left out, as in Krippendorff. n counts the units used; the note counts the others. NaN with a note if all ratings
@@ -59,8 +62,12 @@ def krippendorff_alpha(
         raise ValueError(f'the level is one of {", ".join(LEVELS)}, not "{level}"')
     counts, ratings = as_counts(data)
     check_level(counts, level)
+    coefficient: Coefficient = alpha_of(counts, level)
+    if both_orders:
+        twice = sparse.csr_array(counts.table + counts.table[:, ::-1])
+        coefficient = BothOrders(alpha_of(replace(counts, table=twice), level))
     return estimate_of(
-        alpha_of(counts, level),
+        coefficient,
         counts,
         ratings,
         raters=raters,

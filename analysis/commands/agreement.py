@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -14,34 +15,50 @@ import pandas as pd
 
 from analysis import agreement
 from analysis.agreement.icc import FORMS
-from analysis.agreement.krippendorff import LEVELS
+from analysis.agreement.krippendorff import LEVELS, Level
+from analysis.answer_files.files import AnswerFile
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.criteria import add_criterion, chosen_criteria, rows_about
 from analysis.commands.options import Subparsers, add_resampling
 from analysis.commands.output import Outcome, print_json
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, number_in, refuse_empty
 from analysis.estimate import Estimate
-from analysis.tables import InputError, read_columns, shown
+from analysis.tables import InputError, shown
 from common.words import counted
 
 Line = tuple[str, str, Callable[[], Estimate]]
+#: How agreement treats answers by the level of their scale.
+LEVEL_OF: dict[str, Level] = {"ordinal": "ordinal", "interval": "interval", "nominal": "nominal", "pairwise": "nominal"}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What is known of one criterion: level of measurement, counts, and coefficients with their titles."""
+
+    level: Level
+    data: dict[str, Any]
+    titles: dict[str, str]
+    estimates: dict[str, Estimate]
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "agreement",
-        description="Agreement between raters with intervals, from a CSV, TSV or JSONL file (UTF-8) with one rating "
-        f"per row. In the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
+        description=f"Agreement between raters with intervals, from {READABLE}. Exports of a study need no options. In "
+        f"the value column, {', '.join(map(repr, MISSING))} are missing ratings.",
     )
-    parser.add_argument("file", metavar="FILE", help="the ratings, one per row")
+    parser.add_argument("file", metavar="FILE", help=READABLE)
     parser.add_argument(
         "--unit",
-        required=True,
+        default=[],
         action="append",
         metavar="COL",
-        help="column that names what was rated; repeat the option for several columns, such as item and target",
+        help="column that names what was rated; repeat the option for several columns, such as item and part",
     )
-    parser.add_argument("--rater", required=True, metavar="COL", help="column that names who rated")
-    parser.add_argument("--value", required=True, metavar="COL", help="column with the rating")
-    parser.add_argument("--level", required=True, choices=LEVELS, help="level of measurement")
+    parser.add_argument("--rater", metavar="COL", help="column that names who rated")
+    parser.add_argument("--value", metavar="COL", help="column with the rating")
+    parser.add_argument("--level", choices=LEVELS, help="level of measurement")
+    add_criterion(parser, "all that are about items, except texts")
     parser.add_argument(
         "--where",
         action="append",
@@ -65,10 +82,47 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    ratings = read_ratings(arguments)
+    source = open_answers(arguments.file, accept_edited=arguments.accept_edited)
+    if not source.is_study:
+        for name in ("unit", "rater", "value", "level"):
+            if not getattr(arguments, name):
+                fix = "name it; only exports of a study need no options"
+                raise InputError(arguments.file, f"--{name}", "is missing", fix)
+        return print_outcomes(arguments, {"": outcome_of(arguments, read_ratings(arguments, source), arguments.level)})
+    return print_outcomes(arguments, outcomes_of_study(arguments, source))
+
+
+def outcomes_of_study(arguments: argparse.Namespace, source: AnswerFile) -> dict[str, Agreement]:
+    """By criterion. InputError: nobody rated what others rated."""
+    if source.own_work:
+        raise InputError(arguments.file, "", "workers answered about what they wrote themselves: nobody agrees on it")
+    arguments.unit = arguments.unit or ["item", "part"]
+    arguments.rater, arguments.value = arguments.rater or "worker", arguments.value or "value"
+    conditions = [condition_of(text) for text in arguments.where]
+    outcomes: dict[str, Agreement] = {}
+    reasons: dict[str, str] = {}
+    for criterion in chosen_criteria(arguments, source, ("", *LEVEL_OF), conditions):
+        names = [*arguments.unit, arguments.rater, arguments.value]
+        frame = rows_about(source, criterion, [*names, "item"], conditions)
+        frame = frame[((frame["item"] != "") & ~frame[arguments.value].isin(MISSING)).to_numpy()]
+        level = arguments.level or LEVEL_OF.get(criterion.level, "ordinal")
+        if frame.empty:
+            reasons[criterion.name] = "it is about no item, or its answers are texts"
+            continue
+        try:
+            outcomes[criterion.name] = outcome_of(arguments, ratings_in(arguments, frame, level), level)
+        except InputError as error:
+            reasons[criterion.name] = str(error).removeprefix(f"{arguments.file}: ")
+    if not outcomes:
+        reason = "; ".join(f"“{name}”: {why}" for name, why in reasons.items())
+        raise InputError(arguments.file, "", f"no agreement can be computed: {reason}")
+    return outcomes
+
+
+def outcome_of(arguments: argparse.Namespace, ratings: agreement.Ratings, level: Level) -> Agreement:
     estimates = {}
     titles = {}
-    for key, title, compute in lines(ratings, arguments):
+    for key, title, compute in lines(ratings, arguments, level):
         titles[key] = title
         try:
             estimates[key] = compute()
@@ -76,31 +130,53 @@ def run(arguments: argparse.Namespace) -> int:
             if key == "krippendorff_alpha":
                 raise InputError(arguments.file, f'column "{arguments.value}"', str(error)) from error
             estimates[key] = Estimate(math.nan, note=str(error))
-    data = describe(ratings)
+    return Agreement(level, describe(ratings), titles, estimates)
+
+
+def print_outcomes(arguments: argparse.Namespace, outcomes: dict[str, Agreement]) -> int:
+    """Tables, or JSON: of several criteria, estimates and data by criterion."""
     if arguments.json:
-        print_json(Outcome("agreement", arguments.file, settings(arguments), data, estimates))
-    else:
-        print_table(arguments, data, titles, estimates)
+        first, *others = outcomes.values()
+        estimates = {f"{name}.{key}": e for name, outcome in outcomes.items() for key, e in outcome.estimates.items()}
+        data = {name: outcome.data | {"level": outcome.level} for name, outcome in outcomes.items()}
+        one = not others
+        whole = Outcome(
+            "agreement",
+            arguments.file,
+            settings(arguments) | ({"level": first.level} if one else {}),
+            first.data if one else data,
+            first.estimates if one else estimates,
+        )
+        print_json(whole)
+        return 0
+    for number, (name, outcome) in enumerate(outcomes.items()):
+        print("\n" * bool(number), end="")
+        print_table(arguments, name, outcome)
     return 0
 
 
 def settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    names = ("unit", "rater", "value", "level", "where", "categories", "about", "draws", "seed", "confidence")
+    of_rows = ("unit", "rater", "value", "level", "where", "criterion", "categories")
+    names = (*of_rows, "about", "draws", "seed", "confidence")
     return {name: getattr(arguments, name) for name in names}
 
 
-def read_ratings(arguments: argparse.Namespace) -> agreement.Ratings:
+def read_ratings(arguments: argparse.Namespace, source: AnswerFile) -> agreement.Ratings:
     """The file as `Ratings`. InputError: anything wrong with the file."""
-    path, value = arguments.file, arguments.value
     conditions = [condition_of(text) for text in arguments.where]
-    names = [*arguments.unit, arguments.rater, value]
-    frame = read_columns(path, [*names, *(column for column, _ in conditions)])
-    frame = chosen_rows(frame, path, conditions)
-    for column in (*arguments.unit, arguments.rater):
+    names = [*arguments.unit, arguments.rater, arguments.value]
+    frame = source.read([*names, *(column for column, _ in conditions)])
+    return ratings_in(arguments, chosen_rows(frame, arguments.file, conditions), arguments.level)
+
+
+def ratings_in(arguments: argparse.Namespace, frame: pd.DataFrame, level: str) -> agreement.Ratings:
+    path, value = arguments.file, arguments.value
+    # An item without parts has an empty part.
+    for column in (arguments.unit[0], arguments.rater):
         refuse_empty(frame[column], path)
     categories = [name.strip() for name in arguments.categories.split(",")] if arguments.categories else None
-    scale, values = values_of(frame[value], path, arguments.level, categories)
-    columns = ", ".join(f'"{name}"' for name in names)
+    scale, values = values_of(frame[value], path, level, categories)
+    columns = ", ".join(f'"{name}"' for name in (*arguments.unit, arguments.rater, value))
     try:
         return agreement.ratings_from_arrays(
             joined(frame, arguments.unit), np.asarray(frame[arguments.rater]), values, categories=scale
@@ -161,9 +237,8 @@ def one_name(text: str) -> str:
     return text if number is None else f"{number:.15g}"
 
 
-def lines(ratings: agreement.Ratings, arguments: argparse.Namespace) -> list[Line]:
+def lines(ratings: agreement.Ratings, arguments: argparse.Namespace, level: Level) -> list[Line]:
     """What to compute: (key, title, how). Weighted and metric coefficients only if the level allows them."""
-    level = arguments.level
     interval_options = {"confidence": arguments.confidence}
     resampling = {"draws": arguments.draws, "seed": arguments.seed, **interval_options}
     coefficient = {"raters": arguments.about, "interval": arguments.draws > 0, **interval_options}
@@ -219,13 +294,13 @@ def describe(ratings: agreement.Ratings) -> dict[str, Any]:
     }
 
 
-def print_table(
-    arguments: argparse.Namespace, data: dict[str, Any], titles: dict[str, str], estimates: dict[str, Estimate]
-) -> None:
+def print_table(arguments: argparse.Namespace, criterion: str, outcome: Agreement) -> None:
+    data, titles, estimates = outcome.data, outcome.titles, outcome.estimates
     per_unit = data["ratings_per_unit"]
     counts_in_words = ", ".join(counted(data[name], name[:-1]) for name in ("ratings", "units", "raters", "values"))
     span = f"{per_unit['least']}–{per_unit['most']} ratings per unit (median {per_unit['median']:g})"
-    print(f"{arguments.file}: {counts_in_words}, {span}, level {arguments.level}")
+    about = f", {criterion}" * bool(criterion)
+    print(f"{arguments.file}{about}: {counts_in_words}, {span}, level {outcome.level}")
     if unpaired := data["units_with_fewer_than_two_ratings"]:
         print(f"{counted(unpaired, 'unit')} with fewer than 2 ratings: no pair to compare")
     if data["missing"]:

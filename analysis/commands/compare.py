@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.compared_rows import Factor, Input, read_input
+from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
-from analysis.estimate import Estimate, p_value
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.estimate import Estimate, merged_methods, p_value
+from analysis.findings import Answers, Comparison, compare_levels, remarks_on_effects
 from analysis.findings.crossing import Crossing, cross_levels
+from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm
 from analysis.inference.mixed import MixedModelError, fit_mixed_model
-from analysis.input_errors import InputError, number_in, shown
-from analysis.tables import read_columns
+from analysis.input_errors import InputError, shown
 from common.words import counted
 
-#: More labels than this are no categories.
-MOST_LABELS = 12
+#: What to do about levels that cannot be compared.
+FIX = "name another column, or choose rows with --where"
 
 
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "compare",
-        description="Compare the levels of a factor, such as systems, on one criterion. A file has one answer per row. "
-        "Intervals and p are about new items and new workers. If the answers are words, the share of each is compared.",
+        description="Compare the levels of a factor, such as systems, on one criterion. FILE is "
+        + READABLE
+        + ". Exports of a "
+        "study need no options. Intervals and p are about new items and new workers. If the answers are words, the "
+        "share of each is compared.",
     )
-    parser.add_argument("file", metavar="FILE", help="CSV, TSV or JSONL; see docs/comparisons.md")
-    parser.add_argument("--value", metavar="COL", required=True, help="column with the answers: numbers or words")
-    meaning = "column with the levels, such as system; give it twice for every combination and interactions"
-    parser.add_argument("--factor", metavar="COL", action="append", required=True, help=meaning)
+    parser.add_argument("file", metavar="FILE", help=READABLE)
+    meaning = "column with the answers: numbers or words (exports of a study: every criterion)"
+    parser.add_argument("--value", metavar="COL", help=meaning)
+    meaning = (
+        "column with the levels, such as system; give it twice for every combination and interactions (exports of a "
+        "study: what the study declares, or what the report suggests)"
+    )
+    parser.add_argument("--factor", metavar="COL", action="append", default=[], help=meaning)
+    add_criterion(parser, "all with a mean, or with words")
     parser.add_argument("--worker", metavar="COL", default="worker", help="column with who answered (default: worker)")
     parser.add_argument("--item", metavar="COL", default="item", help="column with what was judged (default: item)")
     parser.add_argument(
@@ -55,6 +61,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
     meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
     parser.add_argument("--mixed", action="store_true", help=meaning)
+    meaning = "also the ranking and clusters as the Conference on Machine Translation computes them"
+    parser.add_argument("--wmt", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
     meaning = "only the rows with this value, such as criterion=quality; can be repeated"
@@ -65,108 +73,116 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if len(args.factor) > 2:
-        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
-    frame = read_rows(args)
-    criteria = answers_in(args, frame)
-    factors = {name: level_codes(frame[name].astype(str).to_numpy()) for name in args.factor}
-    comparisons: dict[str, dict[str, Comparison]] = {}
-    crossings: dict[str, Crossing] = {}
-    for label, answers in criteria.items():
-        for number, (name, (codes, levels)) in enumerate(factors.items()):
-            reference = args.reference if number == 0 else ""
-            try:
-                comparison = compare_levels(
-                    answers, codes, levels, reference=reference, margin=args.margin, level=args.confidence
-                )
-            except ValueError as error:
-                raise InputError(args.file, f'column "{name}"', str(error)) from error
-            comparisons.setdefault(label, {})[name] = comparison
-        if len(factors) == 2:
-            first, second = factors.values()
-            crossings[label] = cross_levels(answers, first, second, level=args.confidence)
+    check_options(args)
+    whole = read_input(args, open_answers(args.file, accept_edited=args.accept_edited))
+    comparisons, crossings = compared(args, whole)
+    if not comparisons:
+        raise InputError(args.file, "", f"nothing can be compared: {'; '.join(whole.notes)}")
     if args.json:
-        print_json(outcome_of(args, frame, criteria, factors, comparisons, crossings))
-        return 0
-    print(f"{args.file}: {counted(len(frame), 'answer')}")
-    for label, by_factor in comparisons.items():
-        for name, comparison in by_factor.items():
-            print_comparison(f"{label} by {name}", name, comparison)
-            if args.mixed:
-                print_mixed(mixed_differences(criteria[label], factors[name], comparison))
-        if label in crossings:
-            print_crossing(" and ".join(args.factor), crossings[label])
+        print_json(outcome_of(args, whole, comparisons, crossings))
+    else:
+        print_tables(args, whole, comparisons, crossings)
     return 0
 
 
-def read_rows(args: argparse.Namespace) -> pd.DataFrame:
-    """The rows with an answer. InputError: an option or a cell that cannot be used."""
+def print_tables(
+    args: argparse.Namespace,
+    whole: Input,
+    comparisons: dict[str, dict[str, Comparison]],
+    crossings: dict[str, Crossing],
+) -> None:
+    print(f"{args.file}: {counted(whole.counts['answers'], 'answer')}")
+    for of_criterion in whole.compared:
+        by_factor = comparisons.get(of_criterion.label, {})
+        for factor in of_criterion.factors:
+            if factor.name not in by_factor:
+                continue
+            print_comparison(f"{of_criterion.label} by {factor.name}", factor.name, by_factor[factor.name])
+            if args.mixed:
+                print_mixed(mixed_differences(of_criterion.answers, factor, by_factor[factor.name]))
+            if args.wmt:
+                print_wmt(wmt_systems(of_criterion.answers, factor))
+        if of_criterion.label in crossings:
+            print_crossing(" and ".join(args.factor), crossings[of_criterion.label])
+    if whole.notes:
+        print("\nNot compared")
+    for note in dict.fromkeys(whole.notes):
+        print(f"  {note}")
+
+
+def check_options(args: argparse.Namespace) -> None:
+    """InputError: options that do not go together."""
+    if len(args.factor) > 2:
+        raise InputError(args.file, "--factor", f"there are {len(args.factor)} factors", "give one or two")
+    if len(set(args.factor)) < len(args.factor):
+        raise InputError(args.file, "--factor", f"{shown(args.factor[0])} is there twice", "give two different columns")
     if (args.low is None) != (args.high is None) or (args.low is not None and args.low >= args.high):
         raise InputError(args.file, "--low and --high", "these are no ends of a scale", "give both, the lower as --low")
-    conditions = [condition_of(text) for text in args.where]
-    named = [args.worker, *([] if args.no_item else [args.item]), *args.factor]
-    optional = [column for column in (args.part, args.context) if column]
-    columns = dict.fromkeys([args.value, *named, *optional, *(column for column, _ in conditions)])
-    frame: pd.DataFrame = chosen_rows(read_columns(args.file, list(columns)), args.file, conditions)
-    answered = ~(frame[args.value].isna() | frame[args.value].isin(MISSING)).to_numpy()
-    if not answered.any():
-        raise InputError(args.file, f'column "{args.value}"', "all cells are empty", "name the column with the answers")
-    frame = frame[answered]
-    for column in named:
-        refuse_empty(frame[column], args.file)
-    return frame
 
 
-def answers_in(args: argparse.Namespace, frame: pd.DataFrame) -> dict[str, Answers]:
-    """The answers by criterion: the column itself, or the share of each word in it. InputError: neither."""
-    cells = frame[args.value]
-    words = [str(text) for text in cells.cat.categories if number_in(str(text)) is None]
-    used = set(cells.unique())
-    bounds = None if args.low is None else (args.low, args.high)
-    values: dict[str, np.ndarray[Any, np.dtype[np.float64]]] = {}
-    if not any(word in used for word in words):
-        values[args.value] = numbers(cells, args.file)
-        if bounds and ((values[args.value] < bounds[0]) | (values[args.value] > bounds[1])).any():
-            where = f'column "{args.value}"'
-            raise InputError(args.file, where, "an answer is outside the scale", "correct --low and --high")
-    elif len(used) > MOST_LABELS or bounds:
-        numbers(cells, args.file)  # names the first cell that is not a number
-    else:
-        bounds = (0.0, 1.0)
-        values = {f"share of {shown(str(word))}": (cells == word).to_numpy(dtype=float) for word in sorted(used)}
-    columns: dict[str, Any] = {
-        "items": None if args.no_item else frame[args.item].astype(str).to_numpy(),
-        "workers": frame[args.worker].astype(str).to_numpy(),
-        "parts": None if args.part is None else frame[args.part].astype(str).fillna("").to_numpy(),
-        "contexts": None if args.context is None else frame[args.context].astype(str).to_numpy(),
-    }
-    return {label: Answers.of(answers, bounds=bounds, **columns) for label, answers in values.items()}
+def compared(args: argparse.Namespace, whole: Input) -> tuple[dict[str, dict[str, Comparison]], dict[str, Crossing]]:
+    """The comparisons by criterion and factor, and the crossings by criterion; adds notes on what has none.
+
+    InputError: the only comparison cannot be made.
+    """
+    comparisons: dict[str, dict[str, Comparison]] = {}
+    crossings: dict[str, Crossing] = {}
+    for of_criterion in whole.compared:
+        for factor in of_criterion.factors:
+            try:
+                comparison = compare_factor(args, of_criterion.answers, factor)
+            except ValueError as error:
+                if len(whole.compared) == 1 == len(of_criterion.factors):
+                    raise InputError(args.file, f'column "{factor.name}"', str(error), FIX) from error
+                whole.notes.append(f"“{of_criterion.label}” by {factor.name}: {error}")
+                continue
+            comparisons.setdefault(of_criterion.label, {})[factor.name] = comparison
+        if len(args.factor) == 2 == len(of_criterion.factors):
+            first, second = ((factor.codes, factor.levels) for factor in of_criterion.factors)
+            crossings[of_criterion.label] = cross_levels(of_criterion.answers, first, second, level=args.confidence)
+    return comparisons, crossings
+
+
+def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -> Comparison:
+    """ValueError: the levels cannot be compared. A reference that the study declares may have no answers here."""
+    reference = factor.reference
+    if reference not in factor.levels and not args.reference:
+        reference = ""
+    comparison = compare_levels(
+        answers, factor.codes, factor.levels, reference=reference, margin=args.margin, level=args.confidence
+    )
+    return replace(comparison, notes=(*factor.notes, *comparison.notes))
 
 
 def outcome_of(
     args: argparse.Namespace,
-    frame: pd.DataFrame,
-    criteria: dict[str, Answers],
-    factors: dict[str, tuple[Codes, tuple[str, ...]]],
+    whole: Input,
     comparisons: dict[str, dict[str, Comparison]],
     crossings: dict[str, Crossing],
 ) -> Outcome:
     estimates: dict[str, Estimate] = {}
     figures: dict[str, Any] = {}
-    for label, by_factor in comparisons.items():
-        for name, comparison in by_factor.items():
+    for of_criterion in whole.compared:
+        label = of_criterion.label
+        for factor in of_criterion.factors:
+            name, comparison = factor.name, comparisons.get(label, {}).get(factor.name)
+            if comparison is None:
+                continue
             start = f"{label}.{name}"
             estimates |= {f"{start}.mean.{level.name}": level.mean for level in comparison.levels}
             estimates |= {f"{start}.difference.{d.first}.{d.second}": d.difference for d in comparison.differences}
             estimates |= {f"{start}.effect.{d.first}.{d.second}": d.effect for d in comparison.differences}
             kept = ("first", "second", "p", "p_corrected", "equivalent_within", "p_equivalent", "p_these_workers")
             if args.mixed:
-                by_model = mixed_differences(criteria[label], factors[name], comparison)
+                by_model = mixed_differences(of_criterion.answers, factor, comparison)
                 figures[f"{start}.mixed"] = (
                     by_model
                     if isinstance(by_model, str)
                     else {pair: difference.to_dict() | {"p_corrected": p} for pair, (difference, p) in by_model.items()}
                 )
+            if args.wmt:
+                systems = wmt_systems(of_criterion.answers, factor)
+                figures[f"{start}.wmt"] = systems if isinstance(systems, str) else [asdict(of) for of in systems]
             figures[start] = {
                 "levels": [
                     {key: value for key, value in asdict(level).items() if key not in ("mean", "standardised")}
@@ -184,10 +200,9 @@ def outcome_of(
             without_nan({key: getattr(test, key) for key in ("first", "second", "p", "p_corrected")})
             for test in crossing.interactions
         ]
-    data = {"answers": len(frame), "workers": int(frame[args.worker].nunique())}
-    if not args.no_item:
-        data["items"] = int(frame[args.item].nunique())
-    return Outcome("compare", args.file, options_used(args), data, estimates, figures)
+    if whole.notes:
+        figures["not_compared"] = list(dict.fromkeys(whole.notes))
+    return Outcome("compare", args.file, options_used(args), whole.counts, estimates, figures)
 
 
 def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
@@ -208,9 +223,10 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
         within = f"{pair.equivalent_within:.3f}" if comparison.margin is None else p_value(pair.p_equivalent)
         within = within.replace("nan", "–")
         print(f"{name:{width}}  {pair.difference!s:<24}  {p}  {pair.effect!s:<24}  {within}")
-    ways = dict.fromkeys(pair.difference.method or pair.difference.note for pair in comparison.differences)
-    for way in ways:
+    for way in merged_methods(pair.difference.method or pair.difference.note for pair in comparison.differences):
         print(f"  {way}")
+    for remark in remarks_on_effects(comparison.differences):
+        print(f"  Cohen’s d: {remark}")
     print(f"  Holm’s correction: {comparison.family}")
     for name, pair in zip(pairs, comparison.differences, strict=True):
         if not math.isnan(pair.p_these_workers):
@@ -220,10 +236,10 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
 
 
 def mixed_differences(
-    answers: Answers, factor: tuple[Codes, tuple[str, ...]], comparison: Comparison
+    answers: Answers, factor: Factor, comparison: Comparison
 ) -> dict[str, tuple[Estimate, float]] | str:
     """The differences of a comparison by the mixed model with their p, corrected; or why there is no such model."""
-    codes, names = factor
+    codes, names = factor.codes, factor.levels
     used = codes >= 0
     try:
         if answers.own:
@@ -248,6 +264,28 @@ def print_mixed(differences: dict[str, tuple[Estimate, float]] | str) -> None:
         return
     for name, (difference, p) in differences.items():
         print(f"  mixed model, {name}: {difference}, p {p_value(p)} (Holm)")
+    print("  The mixed model is a second opinion: with 10 items, about 90% of its 95% intervals are right.")
+
+
+def wmt_systems(answers: Answers, factor: Factor) -> list[WmtSystem] | str:
+    """The ranking of WMT, or why there is none."""
+    if answers.own:
+        return "answers about no item have no scores of items"
+    try:
+        return wmt_ranking(answers, factor.codes, factor.levels)
+    except ValueError as error:
+        return str(error)
+
+
+def print_wmt(systems: list[WmtSystem] | str) -> None:
+    if isinstance(systems, str):
+        print(f"  No ranking as WMT computes it: {systems}.")
+        return
+    print("\n  As WMT computes it: rank-sum tests of items’ standardised scores, without correction; see the docs")
+    width = max(len(system.name) for system in systems)
+    print(f"  cluster  {'':{width}}  {'z':>7}  {'raw':>8}  items")
+    for system in systems:
+        print(f"  {system.cluster:>7}  {system.name:{width}}  {system.z:>7.3f}  {system.raw:>8.3f}  {system.items:>5,}")
 
 
 def print_crossing(title: str, crossing: Crossing) -> None:

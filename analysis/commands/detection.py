@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.answer_files.files import AnswerFile, Criterion, Detection
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.criteria import add_criterion, chosen_criteria
 from analysis.commands.options import Subparsers, add_confidence
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.commands.rows import chosen_rows, condition_of, numbers, refuse_empty
@@ -25,7 +28,7 @@ from analysis.detection import (
 )
 from analysis.detection.judgements import ANSWERS
 from analysis.estimate import Estimate, p_equals
-from analysis.tables import InputError, read_columns
+from analysis.tables import InputError
 from common.words import counted
 
 
@@ -33,12 +36,13 @@ def add_parser(subparsers: Subparsers) -> None:
     listed = ", ".join(f"{value} “{name}”" for value, name in ANSWERS.items())
     parser = subparsers.add_parser(
         "detection",
-        description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from a "
-        f"CSV, TSV or JSONL file (UTF-8) with one judgement per row. Answers are {listed}, as numbers or in words.",
+        description="Accuracy and related measures of judgements on whether a text is by a person or a machine, from "
+        f"{READABLE}. Exports of a study need no options. Answers are {listed}, as numbers or in words.",
     )
-    parser.add_argument("file", metavar="FILE", help="the judgements, one per row")
-    parser.add_argument("--worker", required=True, metavar="COL", help="column that names who judged")
-    parser.add_argument("--text", required=True, metavar="COL", help="column that names the text")
+    parser.add_argument("file", metavar="FILE", help=READABLE)
+    add_criterion(parser, "judgement, or that of the study’s report")
+    parser.add_argument("--worker", metavar="COL", help="column that names who judged")
+    parser.add_argument("--text", metavar="COL", help="column that names the text")
     parser.add_argument("--source", metavar="COL", help="column that names who or what wrote the text")
     parser.add_argument("--answer", metavar="COL", help="column with the answer")
     parser.add_argument(
@@ -47,10 +51,11 @@ def add_parser(subparsers: Subparsers) -> None:
         help="in place of --source and --answer, where people chose the machine's text of a pair: column with 1 for a "
         "right choice and 0 for a wrong one; --text then names the pair",
     )
-    parser.add_argument(
-        "--human", default="human", metavar="NAME", help="the source of texts by people (default: human)"
+    parser.add_argument("--human", metavar="NAME", help="the source of texts by people (default: human)")
+    by_help = (
+        "column to break down by, such as domain or arm; can be repeated; each group is tested against chance (exports "
+        "of a study: domain and arm, if there are several)"
     )
-    by_help = "column to break down by, such as domain or arm; can be repeated; each group is tested against chance"
     parser.add_argument("--by", action="append", default=[], metavar="COL", help=by_help)
     where_help = "only the rows with this value, such as question=judgement; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=where_help)
@@ -60,12 +65,20 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    source = open_answers(args.file, accept_edited=args.accept_edited)
+    if source.is_study and not args.right:
+        fill_in(args, source)
+    args.human = args.human or "human"
+    for name in ("worker", "text"):
+        if not getattr(args, name):
+            fix = "name the column; only exports of a study need no options"
+            raise InputError(args.file, f"--{name}", "is missing", fix)
     if args.right:
-        return run_pairs(args)
+        return run_pairs(args, source)
     for name in ("source", "answer"):
         if not getattr(args, name):
             raise InputError(args.file, f"--{name}", "is missing", "Give --source and --answer, or --right for pairs.")
-    judgements = read_judgements(args)
+    judgements = read_judgements(args, source)
     columns = [f"by {name}" for name in args.by]
     groups = {"": judgements}
     for key, rows in judgements.frame.groupby(columns, sort=False) if columns else ():
@@ -103,10 +116,29 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def run_pairs(args: argparse.Namespace) -> int:
+def fill_in(args: argparse.Namespace, source: AnswerFile) -> None:
+    """The options that an export of a study answers itself. InputError: nobody judged texts of known sources."""
+    known_columns = source.detection
+    if known_columns is None and not (args.criterion and args.source):
+        fix = "name the question with --criterion and the column with --source"
+        raise InputError(args.file, "", "no question “judgement” about items with a column source", fix)
+    detection = known_columns or Detection(args.criterion[0], args.source)
+    (criterion, *_) = chosen_criteria(args, source, ()) if args.criterion else [Criterion(detection.topic, "")]
+    args.where = [*args.where, f"criterion={criterion.name}"]
+    args.worker, args.text = args.worker or "worker", args.text or "item"
+    args.source, args.answer = args.source or detection.source, args.answer or "value"
+    args.human = args.human or detection.human
+    if not args.by:
+        frame = source.read(["criterion", "arm", *([detection.domain] if detection.domain in source.names else [])])
+        frame = frame[(frame["criterion"] == criterion.name).to_numpy()].drop(columns="criterion")
+        levels = {str(name): set(frame[name].dropna().unique()) for name in frame.columns}
+        args.by = [name for name, values in levels.items() if len(values) > 1 and "" not in values]
+
+
+def run_pairs(args: argparse.Namespace, source: AnswerFile) -> int:
     """Two-alternative forced choice: the share of right choices and d′."""
     conditions = [condition_of(text) for text in args.where]
-    frame = read_columns(args.file, [args.worker, args.text, args.right, *(column for column, _ in conditions)])
+    frame = source.read([args.worker, args.text, args.right, *(column for column, _ in conditions)])
     frame = chosen_rows(frame, args.file, conditions)
     for column in (args.worker, args.text):
         refuse_empty(frame[column], args.file)
@@ -136,11 +168,11 @@ def print_data(file: str, data: dict[str, int]) -> None:
         print(f"{counted(data['missing'], 'row')} without an answer, left out")
 
 
-def read_judgements(args: argparse.Namespace) -> Judgements:
+def read_judgements(args: argparse.Namespace, source: AnswerFile) -> Judgements:
     """The judgements in the file, with the columns ``--by``. InputError: anything wrong."""
     conditions = [condition_of(text) for text in args.where]
     names = [args.worker, args.text, args.source, args.answer]
-    frame = read_columns(args.file, [*names, *args.by, *(column for column, _ in conditions)])
+    frame = source.read([*names, *args.by, *(column for column, _ in conditions)])
     frame = chosen_rows(frame, args.file, conditions)
     for column in (*names[:3], *args.by):
         refuse_empty(frame[column], args.file)

@@ -6,10 +6,10 @@ import argparse
 import sys
 
 from analysis.commands.options import Subparsers, positive
-from analysis.commands.sets import FORMATS, add_seeded, computed, named, read_scored
+from analysis.commands.sets import FORMATS, add_seeded, computed, like_of, named, read_any_sets, read_scored
 from analysis.diversity.metrics import METRICS, column_of
 from analysis.diversity.nuggets import nuggets
-from analysis.diversity.set_files import read_sets, write_sets
+from analysis.diversity.set_files import write_sets
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -36,10 +36,10 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run_diversity(args: argparse.Namespace) -> int:
     """Add one column per metric to a file, replacing it if it exists. Everything else stays as it was."""
-    frame = read_sets(args.file)
+    frame = read_any_sets(args.file)
     for name in args.metric:
         frame[column_of(name)] = [f"{score:.6f}" for score in computed(frame, args.file, name)]
-    write_sets(frame, args.out, like=args.file)
+    write_sets(frame, args.out, like=like_of(args.file))
     return 0
 
 
@@ -48,7 +48,7 @@ def run_nuggets(args: argparse.Namespace) -> int:
     scored = read_scored(args)
     with named(args.file, "write two classes, such as 0 and 1"):
         chosen = nuggets(scored.scores, scored.labels, group_size=args.group_size, seed=args.seed)
-    write_sets(scored.frame.iloc[chosen], args.out, like=args.file)
+    write_sets(scored.frame.iloc[chosen], args.out, like=like_of(args.file))
     print(f"{len(chosen)} of {len(scored.frame)} sets chosen, as many of either class", file=sys.stderr)
     return 0
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from analysis.answer_files.files import AnswerFile
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.criteria import add_criterion, chosen_criteria
 from analysis.commands.options import Subparsers, above_zero, add_confidence
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
@@ -17,6 +21,7 @@ from analysis.inference import Dimensions, holm
 from analysis.preference import (
     Choices,
     Comparisons,
+    SystemScores,
     binomial_test,
     bradley_terry,
     comparison_dimensions,
@@ -27,7 +32,7 @@ from analysis.preference import (
     ranked,
     system_scores,
 )
-from analysis.tables import InputError, read_columns, shown
+from analysis.tables import InputError, shown
 from common.words import counted
 
 NO_WORKER = "default: every task or choice is by another worker"
@@ -38,12 +43,14 @@ TOGETHER, CHOICES = ("task", "system", "value"), ("first", "second", "choice")
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "preference",
-        description="Scores and Bradley–Terry strengths of systems, from a CSV, TSV or JSONL file (UTF-8). Each row "
-        "is either one rating of a text that a worker rated together with others (--task, --system, --value), or one "
-        "choice between two systems (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
+        description=f"Scores and Bradley–Terry strengths of systems, from {READABLE}. Exports of a study need no "
+        "options if its items have the columns system, or system_1 and system_2. In another table, each row is either "
+        "one rating of a text that a worker rated together with others (--task, --system, --value), or one choice "
+        "between two systems (--first, --second, --choice: 1 for the first, -1 for the second, 0 for neither). "
         f"Rows without a value ({', '.join(map(repr, MISSING))}) are left out and counted.",
     )
-    parser.add_argument("file", metavar="FILE", help="the ratings or the choices, one per row")
+    parser.add_argument("file", metavar="FILE", help=READABLE)
+    add_criterion(parser, "all choices between two texts, or else all on a scale")
     parser.add_argument("--task", metavar="COL", help="column that names what one worker rated together")
     parser.add_argument("--system", metavar="COL", help="column with the system that made the rated text")
     parser.add_argument("--value", metavar="COL", help="column with the rating; higher is better")
@@ -81,38 +88,82 @@ class Pair:
 
 
 def run(args: argparse.Namespace) -> int:
-    comparisons, dimensions, data = read_comparisons(args)
+    source = open_answers(args.file, accept_edited=args.accept_edited)
+    inputs = (
+        inputs_of_study(args, source) if source.is_study else {"": read_comparisons(args, columns_of(args), source)}
+    )
+    results = {name: results_of(args, *whole) for name, whole in inputs.items()}
+    if args.json:
+        several = len(results) > 1
+        start = {name: f"{name}." if several else "" for name in results}
+        estimates = {f"{start[n]}{key}": e for n, result in results.items() for key, e in result.estimates().items()}
+        data = {name: result.data for name, result in results.items()}
+        figures = {name: result.figures() for name, result in results.items()}
+        (one, *_) = results
+        shown_data, shown_figures = (data, figures) if several else (data[one], figures[one])
+        print_json(Outcome("preference", args.file, options_used(args), shown_data, estimates, shown_figures))
+        return 0
+    for number, (name, result) in enumerate(results.items()):
+        print("\n" * bool(number), end="")
+        print_result(args, f", {name}" if name else "", result)
+        if not source.is_study:
+            for option, default in (("worker", NO_WORKER), ("item", NO_ITEM)):
+                if getattr(args, option) is None:
+                    print(f"  without --{option}, {default.removeprefix('default: ')}: if not, they are too sure")
+        print_systems(result.comparisons, result.scores.estimates, result.strengths, result.ranks)
+        if result.reason:
+            print(f"\nNo strengths: {result.reason}")
+        print_pairs(result.pairs)
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Everything about one criterion. ``reason``: why there are no strengths."""
+
+    comparisons: Comparisons
+    dimensions: Dimensions
+    data: dict[str, int]
+    scores: SystemScores
+    strengths: dict[str, Estimate]
+    ranks: dict[str, tuple[int, int, int]]
+    pairs: list[Pair]
+    reason: str
+
+    def estimates(self) -> dict[str, Estimate]:
+        estimates = {f"score.{name}": estimate for name, estimate in self.scores.estimates.items()}
+        estimates |= {f"strength.{name}": estimate for name, estimate in self.strengths.items()}
+        return estimates | {f"share.{pair.first}.{pair.second}": pair.share for pair in self.pairs}
+
+    def figures(self) -> dict[str, Any]:
+        records = [{key: value for key, value in asdict(pair).items() if key != "share"} for pair in self.pairs]
+        figures: dict[str, Any] = {"pairs": self.scores.pairs, "outcomes": [without_nan(record) for record in records]}
+        figures["ranks"] = {name: {"rank": r, "from": low, "to": high} for name, (r, low, high) in self.ranks.items()}
+        return figures
+
+
+def results_of(
+    args: argparse.Namespace, comparisons: Comparisons, dimensions: Dimensions, data: dict[str, int]
+) -> Result:
     scores = system_scores(comparisons, dimensions, level=args.confidence)
+    reason, ranks = "", {}
     try:
         fit = bradley_terry(comparisons, dimensions=dimensions, prior_sd=args.prior_sd, level=args.confidence)
-        strengths, ranks, reason = fit.strengths, fit.ranks, ""
+        strengths, ranks = fit.strengths, fit.ranks
     except ValueError as error:
         reason = f"{error} (--prior-sd 1)"
         strengths = {name: Estimate(math.nan, note=str(error)) for name in comparisons.systems}
-        ranks = {}
     pairs = compared_pairs(comparisons, dimensions, args.confidence)
-    if args.json:
-        estimates = {f"score.{name}": estimate for name, estimate in scores.estimates.items()}
-        estimates |= {f"strength.{name}": estimate for name, estimate in strengths.items()}
-        estimates |= {f"share.{pair.first}.{pair.second}": pair.share for pair in pairs}
-        records = [{key: value for key, value in asdict(pair).items() if key != "share"} for pair in pairs]
-        figures: dict[str, Any] = {"pairs": scores.pairs, "outcomes": [without_nan(record) for record in records]}
-        figures["ranks"] = {name: {"rank": r, "from": low, "to": high} for name, (r, low, high) in ranks.items()}
-        print_json(Outcome("preference", args.file, options_used(args), data, estimates, figures))
-        return 0
-    counts_in_words = ", ".join(counted(data[name], name[:-1]) for name in ("comparisons", "systems"))
-    print(f"{args.file}: {counts_in_words}")
-    if data["missing"]:
-        print(f"{counted(data['missing'], 'row')} without a value, left out")
-    print(f"Intervals and p: {clusters_in_words(dimensions)}")
-    for option, default in (("worker", NO_WORKER), ("item", NO_ITEM)):
-        if getattr(args, option) is None:
-            print(f"  without --{option}, {default.removeprefix('default: ')}: if not, they are too sure")
-    print_systems(comparisons, scores.estimates, strengths, ranks)
-    if reason:
-        print(f"\nNo strengths: {reason}")
-    print_pairs(pairs)
-    return 0
+    return Result(comparisons, dimensions, data, scores, strengths, ranks, pairs, reason)
+
+
+def print_result(args: argparse.Namespace, criterion: str, result: Result) -> None:
+    """What entered."""
+    counts_in_words = ", ".join(counted(result.data[name], name[:-1]) for name in ("comparisons", "systems"))
+    print(f"{args.file}{criterion}: {counts_in_words}")
+    if result.data["missing"]:
+        print(f"{counted(result.data['missing'], 'row')} without a value, left out")
+    print(f"Intervals and p: {clusters_in_words(result.dimensions)}")
 
 
 def compared_pairs(comparisons: Comparisons, dimensions: Dimensions, level: float) -> list[Pair]:
@@ -136,34 +187,102 @@ def clusters_in_words(dimensions: Dimensions) -> str:
     return f"about new {' and '.join(dimensions.codes)} ({', '.join(counts)})"
 
 
-def read_comparisons(args: argparse.Namespace) -> tuple[Comparisons, Dimensions, dict[str, int]]:
-    """The comparisons in the file, how they belong together, and counts of what entered. InputError: anything wrong."""
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Where everything is. ``first`` and ``second``: the systems of a choice, or task and system of a rating."""
+
+    first: str
+    second: str
+    value: str
+    is_choice: bool
+    worker: str | None = None
+    item: str | None = None
+    context: str | None = None
+
+
+def columns_of(args: argparse.Namespace) -> Columns:
+    """The columns that options name. InputError: it is not clear what the rows are."""
     together, choices = ([getattr(args, name) for name in names] for names in (TOGETHER, CHOICES))
     if all(together) == all(choices) or (any(together) and any(choices)):
         forms = "--task, --system and --value, or --first, --second and --choice"
         raise InputError(args.file, "options", "it is not clear what the rows are", f"give {forms}")
-    columns = together if all(together) else choices
+    named = together if all(together) else choices
+    first, second, value = named
+    return Columns(first, second, value, not all(together), args.worker, args.item, args.context)
+
+
+def inputs_of_study(
+    args: argparse.Namespace, source: AnswerFile
+) -> dict[str, tuple[Comparisons, Dimensions, dict[str, int]]]:
+    """By criterion: choices between two texts, or the texts that somebody rated in one submission."""
     conditions = [condition_of(text) for text in args.where]
-    extra = [column for column in (args.worker, args.item, args.context) if column]
-    frame = read_columns(args.file, [*columns, *extra, *(column for column, _ in conditions)])
+    worker, item, context = args.worker or "worker", args.item or "item", args.context or source.context or None
+    asked = chosen_criteria(args, source, [criterion.level for criterion in source.criteria], conditions)
+    choices = [criterion for criterion in asked if criterion.level == "pairwise"]
+    if choices:
+        first, second = source.systems
+        columns = Columns(
+            args.first or first, args.second or second, args.choice or "value", True, worker, item, context
+        )
+        criteria = choices
+    else:
+        task, system = args.task or "submission", args.system or source.system
+        columns = Columns(task, system, args.value or "value", False, worker, item, context)
+        criteria = [criterion for criterion in asked if criterion.level in ("", "ordinal", "interval")]
+    if not criteria:
+        raise InputError(args.file, "", "no question has answers that compare systems")
+    whole, reasons = {}, []
+    for criterion in criteria:
+        named = [("criterion", criterion.name), *(pair for pair in conditions if pair[0] != "criterion")]
+        try:
+            whole[criterion.name] = read_comparisons(args, columns, source, named)
+        except InputError as error:
+            if len(criteria) == 1:
+                raise
+            reasons.append(f"“{criterion.name}”: {str(error).removeprefix(f'{args.file}: ')}")
+    if not whole:
+        raise InputError(args.file, "", f"no systems can be compared: {'; '.join(reasons)}")
+    return whole
+
+
+def read_comparisons(
+    args: argparse.Namespace,
+    columns: Columns,
+    source: AnswerFile,
+    conditions: Sequence[tuple[str, str]] | None = None,
+) -> tuple[Comparisons, Dimensions, dict[str, int]]:
+    """The comparisons in the file, how they belong together, and counts of what entered. InputError: anything wrong."""
+    conditions = [condition_of(text) for text in args.where] if conditions is None else conditions
+    named = [columns.first, columns.second, columns.value]
+    extra = [column for column in (columns.worker, columns.item, columns.context) if column]
+    frame = source.read([*named, *extra, *(column for column, _ in conditions)])
     frame = chosen_rows(frame, args.file, conditions)
-    for column in (*columns[:2], *extra):
+    if source.is_study:
+        # Items that people wrote, or that are no texts of a system, compare nothing.
+        empty = (frame[columns.first] == "") | (frame[columns.second] == "")
+        frame = frame[~empty.to_numpy()]
+        if frame.empty:
+            where = f"columns {shown(columns.first)} and {shown(columns.second)}"
+            raise InputError(args.file, where, "all cells are empty", "name the columns of the systems")
+    for column in (*named[:2], *(() if source.is_study else extra)):
         refuse_empty(frame[column], args.file)
-    values = numbers(frame[columns[2]], args.file)
-    first_column, second_column = (frame[column].astype(str).to_numpy() for column in columns[:2])
+    values = numbers(frame[columns.value], args.file)
+    first_column, second_column = (frame[column].astype(str).to_numpy() for column in named[:2])
     try:
-        compare = comparisons_from_ratings if args.task else comparisons_from_choices
+        compare = comparisons_from_choices if columns.is_choice else comparisons_from_ratings
         comparisons = compare(first_column, second_column, values)
     except ValueError as error:
-        raise InputError(args.file, f"columns {', '.join(map(shown, columns))}", str(error)) from error
+        raise InputError(args.file, f"columns {', '.join(map(shown, named))}", str(error)) from error
     rows = np.arange(len(frame))
     workers, items, contexts = (
-        None if column is None else frame[column].astype(str).to_numpy()
-        for column in (args.worker, args.item, args.context)
+        None if column is None else frame[column].astype(object).fillna("").astype(str).to_numpy()
+        for column in (columns.worker, columns.item, columns.context)
     )
+    if contexts is not None and source.is_study and (contexts == "").any():
+        contexts = None
     dimensions = comparison_dimensions(
         comparisons,
-        workers=workers if workers is not None else (first_column if args.task else rows),
+        workers=workers if workers is not None else (rows if columns.is_choice else first_column),
         texts=items if items is not None else rows,
         contexts=contexts,
     )

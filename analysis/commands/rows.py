@@ -36,11 +36,11 @@ def chosen_rows(frame: pd.DataFrame, path: str, conditions: Sequence[tuple[str, 
     return frame
 
 
-def refuse_empty(cells: pd.Series, path: str) -> None:
+def refuse_empty(cells: pd.Series, path: str, fix: str = "name what was rated, and who rated") -> None:
     empty = (cells.isna() | (cells == "")).to_numpy()
     if empty.any():
         where = f'row {cells.index[int(empty.argmax())]}, column "{cells.name}"'
-        raise InputError(path, where, "the cell is empty", "name what was rated, and who rated")
+        raise InputError(path, where, "the cell is empty", fix)
 
 
 def numbers(cells: pd.Series, path: str) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -12,15 +12,21 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from analysis.answer_files.columns import ARM_FACTOR, RESERVED
+from analysis.answer_files.opening import open_answers
 from analysis.commands.options import add_seed
+from analysis.description import Score
 from analysis.diversity.association import Floats
 from analysis.diversity.checks import LabelError
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.resampling import context_groups
 from analysis.diversity.set_files import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
+from analysis.scores import item_scores
 from analysis.tables import InputError, require_columns
 
-FORMATS = "a CSV, TSV or JSONL file"
+FORMATS = "an export of a study (the bundle, long or what the API returned), or a CSV, TSV or JSONL file"
+#: The column with people's mean answers about each set of a study.
+SCORE = "score"
 #: The value of --resample-by that resamples single sets.
 SETS = "sets"
 
@@ -38,11 +44,10 @@ def add_scored(parser: argparse.ArgumentParser, metric: str | None = None) -> No
     parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set and the column {LABEL}")
     parser.add_argument(
         "--metric",
-        required=metric is None,
         default=metric,
         metavar="COLUMN",
-        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts"
-        + (f" (default: {metric})" if metric else ""),
+        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts "
+        + (f"(default: {metric})" if metric else f"(exports of a study: {SCORE}, the mean of people’s answers)"),
     )
     parser.add_argument("--label-name", metavar="NAME", help=f"only the sets with this {LABEL_NAME}")
 
@@ -57,7 +62,11 @@ def read_scored(args: argparse.Namespace) -> Scored:
 
     InputError: no such metric, no labels, or labels of several parameters.
     """
-    frame = read_sets(args.file)
+    frame = read_any_sets(args.file)
+    if args.metric is None:
+        if SCORE not in frame.columns:
+            raise InputError(args.file, "--metric", "is missing", "name a column, or a metric to compute")
+        args.metric = SCORE
     if LABEL not in frame.columns:
         fix = "it holds the diversity parameter, such as 0.6, or 0 and 1"
         raise InputError(args.file, f'column "{LABEL}"', "there is no such column", fix)
@@ -70,6 +79,31 @@ def read_scored(args: argparse.Namespace) -> Scored:
     columns = [name for name in frame.columns if name.startswith("metric_")]
     fix = f"use one of {', '.join([*METRICS, *columns])}"
     raise InputError(args.file, f'--metric "{args.metric}"', "there is no such column and no such metric", fix)
+
+
+def read_any_sets(path: str) -> pd.DataFrame:
+    """The sets of a file, or of a study with people's ``score`` of each. InputError: unusable."""
+    source = open_answers(path)
+    if not source.is_study:
+        return read_sets(path)
+    own = [name for name in source.names if name not in RESERVED and not name.startswith(ARM_FACTOR)]
+    criteria = [criterion for criterion in source.criteria if criterion.level in ("ordinal", "interval")]
+    # The question about the whole set comes last, after those of the warm-up.
+    scored = criteria[-1].name if criteria else ""
+    frame = source.read(["item", "part", "worker", "criterion", "value", *own]).astype(object)
+    frame = frame[(frame["item"] != "") & (frame["criterion"] == scored)]
+    if frame.empty:
+        raise InputError(path, "", "nobody rated a set on a scale", "give a study of sets, or a table of sets")
+    rated = frame.rename(columns={"part": "target"}).assign(value=frame["value"].astype(float))
+    scores = item_scores(rated[["item", "target", "worker", "value"]], Score(scored, scored))["score"]
+    sets = frame.drop_duplicates("item")[["item", *own]]
+    sets = sets.assign(**{SCORE: [f"{scores[item]:.6f}" for item in sets["item"]]})
+    return sets.set_axis(pd.RangeIndex(1, len(sets) + 1, name="row"), axis=0)
+
+
+def like_of(path: str) -> str | None:
+    """The file whose format the output has; None, which is CSV, for an export of a study."""
+    return None if open_answers(path).is_study else path
 
 
 def one_label(frame: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:

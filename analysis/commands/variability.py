@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from analysis.answer_files.files import AnswerFile
+from analysis.answer_files.opening import READABLE, open_answers
+from analysis.commands.criteria import add_criterion, chosen_criteria
 from analysis.commands.options import Subparsers, add_confidence, add_seed, positive
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
 from analysis.diversity.association import Floats
@@ -32,6 +36,8 @@ from common.csv_files import CsvWriter
 from common.words import counted
 
 NONE = "none"
+#: The columns of a set's responses, and what they are called as texts by a model.
+RESPONSE, MODEL = re.compile(r"resp_(0|[1-9][0-9]*)"), "model"
 Views = Mapping[tuple[str, str], Mapping[str, Estimate]]
 
 
@@ -39,10 +45,12 @@ def add_parser(subparsers: Subparsers) -> None:
     text = "How far texts for the same context differ, and how well models’ texts fit people’s."
     parser = subparsers.add_parser(
         "variability",
-        description=f"{text} FILE has one text per row (CSV, TSV or JSONL; columns context, text, source, and writer "
-        "if known), or with --human one context per line of a JSONL file, with lists of texts.",
+        description=f"{text} FILE is {READABLE}; then the texts are people’s answers in words to each item, and no "
+        "options are needed. Any other table has one text per row (columns context, text, source, and writer if "
+        "known), or with --human one context per line of a JSONL file, with lists of texts.",
     )
     parser.add_argument("file", metavar="FILE", help="the texts")
+    add_criterion(parser, "all that workers answer in words")
     _add_columns(parser)
     parser.add_argument(
         "--tagger",
@@ -105,7 +113,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    order, productions = read_lists(args) if args.human else read_rows(args)
+    order, productions = read_lists(args) if args.human else read_productions(args)
     try:
         tagger = None if args.tagger == NONE else load_tagger(args.tagger)
     except NoTagger as error:
@@ -208,6 +216,32 @@ def refuse_repeats(path: str, names: Sequence[str]) -> None:
         if name in earlier:
             raise InputError(path, f"context {line}", f"{shown(name)} appears twice", "give each context its own id")
         earlier.add(name)
+
+
+def read_productions(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:
+    """The texts of an export of a study, or of a table with one text per row."""
+    source = open_answers(args.file, accept_edited=args.accept_edited)
+    return productions_of_study(args, source) if source.is_study else read_rows(args)
+
+
+def productions_of_study(args: argparse.Namespace, source: AnswerFile) -> tuple[list[int], list[Productions]]:
+    """People's answers in words to every item, with their writers; the responses of a set are texts by a model.
+
+    The contexts are in the order of the file. InputError: nobody wrote about an item.
+    """
+    topics = {criterion.name for criterion in chosen_criteria(args, source, ("text",))}
+    responses = sorted((name for name in source.names if RESPONSE.fullmatch(name)), key=lambda name: int(name[5:]))
+    frame = source.read(["criterion", "item", "worker", "answer_text", *responses]).astype(object)
+    frame = frame[frame["criterion"].isin(topics) & (frame["item"] != "") & (frame["answer_text"] != "")]
+    if frame.empty:
+        raise InputError(args.file, "", "nobody answered in words about an item", "name the question with --criterion")
+    args.writer = args.writer or "worker"
+    productions = []
+    for item, rows in frame.groupby("item", sort=False):
+        generated = [text for text in rows[responses].iloc[0].tolist() if text]
+        models = {MODEL: generated} if generated else {}
+        productions.append(Productions(str(item), rows["answer_text"].tolist(), rows["worker"].tolist(), models))
+    return list(range(sum(len(texts.texts) for texts in productions))), productions
 
 
 def read_rows(args: argparse.Namespace) -> tuple[list[int], list[Productions]]:

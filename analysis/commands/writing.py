@@ -15,13 +15,10 @@ import pandas as pd
 
 from analysis.commands.options import Subparsers, add_confidence
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.data import BundleError, read_bundle
+from analysis.commands.written_lines import COLUMNS, read_lines
 from analysis.estimate import Estimate, p_equals
-from analysis.report.source import Source
-from analysis.report.stories import lines_of
-from analysis.tables import InputError, read_texts, require_columns, shown
+from analysis.tables import InputError, shown
 from analysis.tagging import HANTA, NoTagger, load_tagger
-from analysis.writing.story_lines import LINE_COLUMNS
 from analysis.writing.story_texts import read_concreteness
 from analysis.writing.summary import (
     ALL_ROUNDS,
@@ -40,9 +37,11 @@ from analysis.writing.summary import (
 from common.csv_files import CsvWriter
 from common.words import counted
 
-#: The columns of a table of lines; the export “turns” has them.
-COLUMNS = ("story", "worker", "turn", "round", "author", "text", "chosen", "submitted")
-YES_NO = {"true": True, "false": False, "": False}
+#: What is said where suggestions that nobody chose are not in the file.
+ONLY_CHOSEN = (
+    "Suggestions that nobody chose are not in this file, so texts of suggestions are not measured. The bundle and the "
+    "export “turns” have them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,8 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "writing",
         description=f"{text} SOURCE is a bundle (a folder or a .zip file, from manage.py study export NAME --kind "
-        "bundle), or a CSV, TSV or JSONL file with one line per row, such as the export “turns” as JSON lines. Its "
-        f"columns are {', '.join(COLUMNS)}.",
+        "bundle), the export “turns”, or any table with one line per row and its columns "
+        f"({', '.join(COLUMNS)}). The export “long” and what the API returned have no suggestions that nobody chose.",
     )
     parser.add_argument("file", metavar="SOURCE", help="a bundle, or a table of lines")
     parser.add_argument(
@@ -88,7 +87,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    lines = read_lines(args)
+    lines, has_all_texts = read_lines(args)
     level = args.confidence
     ratings = None if args.concreteness is None else read_concreteness(args.concreteness)
     try:
@@ -96,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     except NoTagger as error:
         raise InputError("--tagger", shown(args.tagger), str(error)) from error
     edits = edit_table(lines)
-    stories = story_table(lines, ratings=ratings, tagger=tagger)
+    stories = story_table(lines if has_all_texts else lines[lines["author"] == ""], ratings=ratings, tagger=tagger)
     results = Results(
         compared_choices(lines, level=level),
         edits,
@@ -118,72 +117,9 @@ def run(args: argparse.Namespace) -> int:
         print_json(Outcome("writing", args.file, settings, data, estimates(results), figures(results)))
     else:
         print_tables(args, data, results)
+        if not has_all_texts:
+            print(f"\n{ONLY_CHOSEN}")
     return 0
-
-
-# --- reading ---
-
-
-def read_lines(args: argparse.Namespace) -> pd.DataFrame:
-    """The lines of a bundle or a table, with LINE_COLUMNS. InputError: unusable, or without any line."""
-    path = Path(args.file)
-    if args.every < 1:
-        raise InputError("--every", str(args.every), "suggestions cannot be at every 0th turn", "give 1 or more")
-    if path.is_dir() or path.suffix.lower() == ".zip":
-        try:
-            data = read_bundle(path, accept_edited=args.accept_edited)
-        except BundleError as error:
-            raise InputError(args.file, "", str(error).removeprefix(f"{args.file}: ")) from error
-        lines = lines_of(Source(data), topic=args.turn, every=args.every)
-        if lines.empty:
-            fix = "name the question with --turn, or see “python -m analysis report” for other studies"
-            raise InputError(args.file, f"question “{args.turn}”", "no included submission has a turn", fix)
-        return lines
-    return table_of_lines(args.file)
-
-
-def table_of_lines(path: str) -> pd.DataFrame:
-    """A table of lines. Rows with ``included`` false are left out. InputError: an invalid cell, or no row left."""
-    frame = read_texts(path)
-    require_columns(list(frame.columns), path, *COLUMNS)
-    frame = frame.fillna("")
-    if "included" in frame.columns:
-        frame = frame[
-            [true_or_false(path, frame, row, "included") or not frame["included"][row] for row in frame.index]
-        ]
-    if frame.empty:
-        raise InputError(path, "", "every row is excluded", "export a study with included submissions")
-    columns = {
-        "story": frame["story"].astype(str),
-        "writer": frame["worker"].astype(str),
-        "turn": [whole_number(path, frame, row, "turn") for row in frame.index],
-        "round": [whole_number(path, frame, row, "round") for row in frame.index],
-        "author": frame["author"],
-        "text": frame["text"],
-        "chosen": [true_or_false(path, frame, row, "chosen") for row in frame.index],
-        "submitted": frame["submitted"],
-    }
-    lines = pd.DataFrame(columns, columns=list(LINE_COLUMNS))
-    empty = lines.index[lines["text"] == ""]
-    if len(empty):
-        raise InputError(path, f'row {empty[0]}, column "text"', "the cell is empty", "leave out lines without a text")
-    return lines
-
-
-def whole_number(path: str, frame: pd.DataFrame, row: int, column: str) -> int:
-    cell = str(frame[column][row])
-    if not cell.isdecimal():
-        raise InputError(path, f'row {row}, column "{column}"', f"{shown(cell)} is not a whole number", "count from 1")
-    return int(cell)
-
-
-def true_or_false(path: str, frame: pd.DataFrame, row: int, column: str) -> bool:
-    cell = str(frame[column][row]).lower()
-    if cell not in YES_NO:
-        raise InputError(
-            path, f'row {row}, column "{column}"', f"{shown(cell)} is not true or false", "write true or false"
-        )
-    return YES_NO[cell]
 
 
 # --- writing ---

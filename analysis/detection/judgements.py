@@ -18,7 +18,7 @@ from scipy import stats
 
 from analysis.agreement import krippendorff_alpha, ratings_from_arrays
 from analysis.estimate import Estimate
-from analysis.inference import Dimensions, ratios
+from analysis.inference import Dimensions, Figures, ratios
 
 #: The name of the source of texts by people.
 HUMAN = "human"
@@ -125,6 +125,8 @@ def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
         if math.isnan(estimates[index].value):
             estimates[index] = Estimate(math.nan, n_of="answers", level=level, note=why)
     accuracy, precision, recall, f1, said_human, definite = estimates
+    if is_machine.any() and not is_machine.all() and said_machine.any():
+        precision, f1 = precision_and_f1(judgements, level)
     workers, texts = int(frame["worker"].nunique()), int(frame["text"].nunique())
     try:
         texts_judged, judges = frame["text"].to_numpy(), frame["worker"].to_numpy()
@@ -133,6 +135,32 @@ def measures(judgements: Judgements, *, level: float = 0.95) -> Measures:
         alpha = Estimate(math.nan, n=texts, n_of="texts", level=level, note=str(error))
     p_chance = shares.p(0, null=0.5, bounds=(0, 1))
     return Measures(accuracy, precision, recall, f1, said_human, definite, alpha, workers, texts, p_chance)
+
+
+def rates_of(judgements: Judgements, level: float) -> Figures:
+    """How often machine texts, and human texts, are called machine. There must be texts of both kinds."""
+    frame = judgements.frame
+    machine, said_machine = (frame[name].to_numpy(dtype=float) for name in ("is_machine", "said_machine"))
+    below = np.stack([machine, 1 - machine], axis=1)
+    return ratios(said_machine[:, None] * below, below, dimensions(judgements), level=level)
+
+
+def precision_and_f1(judgements: Judgements, level: float) -> tuple[Estimate, Estimate]:
+    """Functions of the two rates, with their intervals by the delta method: a study decides how many of its texts are a
+    machine's, so these numbers do not vary, as they would if a text's source were one of its answers."""
+    machines = float(judgements.frame["is_machine"].sum())
+    humans = len(judgements.frame) - machines
+    rates = rates_of(judgements, level)
+    hits, false_alarms = machines * rates.values[0], humans * rates.values[1]
+    called, both = hits + false_alarms, hits + false_alarms + machines
+    gradient = np.array(
+        [
+            [machines * false_alarms / called**2, -hits * humans / called**2],
+            [2 * machines * (both - hits) / both**2, -2 * hits * humans / both**2],
+        ]
+    )
+    figures = rates.combined([hits / called, 2 * hits / both], gradient)
+    return figures.estimate(0, bounds=(0, 1)), figures.estimate(1, bounds=(0, 1))
 
 
 def dimensions(judgements: Judgements) -> Dimensions:

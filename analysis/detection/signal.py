@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import ndtri
 
-from analysis.detection.judgements import Judgements, dimensions
+from analysis.detection.judgements import Judgements, rates_of
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, ratios
 
@@ -50,14 +50,13 @@ def sensitivity(judgements: Judgements, *, level: float = 0.95) -> Sensitivity:
     workers (delta method, `analysis.inference`). NaN with a note unless there are texts of both kinds.
     """
     frame = judgements.frame
-    machine, said_machine = frame["is_machine"].to_numpy(dtype=float), frame["said_machine"].to_numpy(dtype=float)
-    below = np.stack([machine, 1 - machine], axis=1)
-    totals = below.sum(axis=0)
+    machines = int(frame["is_machine"].sum())
+    totals = np.array([machines, len(frame) - machines], dtype=float)
     if not totals.all():
         kind = "human" if totals[0] else "machine"
         none = Estimate(math.nan, n=len(frame), n_of="answers", level=level, note=f"no {kind} text was judged")
         return Sensitivity(none, none, math.nan, math.nan)
-    rates = ratios(said_machine[:, None] * below, below, dimensions(judgements), level=level)
+    rates = rates_of(judgements, level)
     corrected = (rates.values * totals + 0.5) / (totals + 1)
     z = ndtri(corrected)
     slopes = totals / (totals + 1) / stats.norm.pdf(z)

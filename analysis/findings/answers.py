@@ -17,6 +17,8 @@ from analysis.inference import LEAST_CLUSTERS, Bounds, Dimensions
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+#: More names in a sentence would not be read.
+MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,14 @@ def level_codes(names: Sequence[str] | ArrayLike, order: Sequence[str] = ()) -> 
     code_of = {name: code for code, name in enumerate(levels)}
     codes = np.array([code_of.get(name, -1) for name in distinct], dtype=np.int64)
     return codes[codes_of_names], tuple(levels)
+
+
+def names_in_words(names: Sequence[str]) -> str:
+    """a, b and c; the first few of many."""
+    shown = (
+        [*names] if len(names) <= MOST_NAMED else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} others"]
+    )
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def natural(name: str) -> tuple[float, str]:

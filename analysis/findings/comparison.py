@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from analysis.estimate import Estimate
-from analysis.findings.answers import Answers, Codes
+from analysis.findings.answers import Answers, Codes, names_in_words
 from analysis.findings.letters import clusters_of, letters_of
 from analysis.inference import LEAST_CLUSTERS, LevelFigures, bounds_of_difference, holm, ranked_figures
 from analysis.inference.sign_flip import sign_flip_p
@@ -116,13 +116,14 @@ def compare_levels(
         answers.values, levels, len(names), answers.dimensions, weights=answers.weights(levels), level=level
     )
     standard = standardised_figures(answers, levels, len(names), level)
-    results = results_of(figures, standard, levels, names, answers)
+    shared = pairs_together(answers.workers, levels, len(names))
+    results = results_of(figures, standard, levels, names, answers, shared)
     order = [names.index(result.name) for result in results]
     pairs = list(combinations(order, 2))
     if reference:
         base = names.index(reference)
         pairs = [(index, base) for index in order if index != base]
-    differences = differences_of(figures, standard, pairs, names, answers, margin)
+    differences = differences_of(figures, standard, pairs, names, answers, margin, shared)
     if len(np.unique(answers.workers)) < LEAST_CLUSTERS and not answers.own:
         flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
         differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
@@ -131,9 +132,17 @@ def compare_levels(
 
 
 def results_of(
-    figures: LevelFigures, standard: LevelFigures | None, levels: Codes, names: Sequence[str], answers: Answers
+    figures: LevelFigures,
+    standard: LevelFigures | None,
+    levels: Codes,
+    names: Sequence[str],
+    answers: Answers,
+    shared: set[tuple[int, int]],
 ) -> tuple[LevelResult, ...]:
-    """Every level from the largest mean down, with ranks, clusters and letters from all pairs."""
+    """Every level from the largest mean down, with ranks, clusters and letters from all pairs.
+
+    ``shared``: the pairs of levels that some worker rated both of; a level in none of them has no standardised mean.
+    """
     ranking = ranked_figures(figures, bounds=bounds_of_difference(answers.bounds))
     order = sorted(range(len(names)), key=lambda index: (-figures.means[index], names[index]))
     different = ranking.p < 1 - figures.level
@@ -152,7 +161,7 @@ def results_of(
             ranking.ranks[index],
             clusters[index],
             letters[index],
-            None if standard is None else standard.estimate(index),
+            standard.estimate(index) if standard is not None and any(index in pair for pair in shared) else None,
         )
         for index in order
     )
@@ -192,10 +201,11 @@ def differences_of(
     names: Sequence[str],
     answers: Answers,
     margin: float | None,
+    shared: set[tuple[int, int]],
 ) -> list[Difference]:
+    """``shared``: the pairs of levels that some worker rated both of; others have no standardised difference."""
     bounds = bounds_of_difference(answers.bounds)
-    cautious = len(pairs) > 1  # among several pairs, some have a variance that is small by chance
-    tests = [figures.p_difference(first, second, bounds=bounds, cautious=cautious) for first, second in pairs]
+    tests = [figures.p_difference(first, second, bounds=bounds) for first, second in pairs]
     return [
         Difference(
             names[first],
@@ -206,10 +216,17 @@ def differences_of(
             figures.effect(first, second),
             equivalence_margin(figures, first, second),
             math.nan if margin is None else figures.p_equivalent(first, second, margin),
-            None if standard is None else standard.difference(first, second),
+            standard.difference(first, second)
+            if standard is not None and tuple(sorted((first, second))) in shared
+            else None,
         )
         for (first, second), p, p_corrected in zip(pairs, tests, holm(tests).tolist(), strict=True)
     ]
+
+
+def remarks_on_effects(pairs: Sequence[Difference]) -> list[str]:
+    """How far the intervals of Cohen's d can be trusted with few items or workers, where that must be said."""
+    return list(dict.fromkeys(part for pair in pairs for part in pair.effect.method.split("; ")[2:]))
 
 
 def paired_p(answers: Answers, levels: Codes, first: int, second: int) -> float:
@@ -234,17 +251,34 @@ def equivalence_margin(figures: LevelFigures, first: int, second: int) -> float:
 def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: LevelFigures | None) -> list[str]:
     """What a reader must know about how the levels were rated."""
     notes = []
-    worker_levels = len(np.unique(answers.workers * len(names) + levels))
-    context_levels = len(np.unique(answers.contexts * len(names) + levels))
-    if worker_levels == len(np.unique(answers.workers)):
+    by_worker = pairs_together(answers.workers, levels, len(names))
+    by_context = pairs_together(answers.contexts, levels, len(names))
+    pairs = list(combinations(range(len(names)), 2))
+    apart = [pair for pair in pairs if pair not in by_worker]
+    if len(apart) == len(pairs):
         notes.append("No worker rated two levels, so how workers differ is part of every difference.")
-        if not answers.own and context_levels == len(np.unique(answers.contexts)):
+        if not answers.own and not by_context:
             notes.append(
                 "No item or context has two levels either: a difference between levels may be one between their items."
             )
+    elif apart:
+        named = names_in_words([f"{names[first]} – {names[second]}" for first, second in apart])
+        notes.append(
+            f"No worker rated both levels of some pairs, so how workers differ is part of their differences: {named}."
+        )
     if standard is not None and len(standard.codes) < len(answers):
         left_out = len(answers) - len(standard.codes)
         notes.append(
             f"Standardised figures leave out {counted(left_out, 'answer')} by workers whose answers do not vary."
         )
     return notes
+
+
+def pairs_together(clusters: Codes, levels: Codes, count: int) -> set[tuple[int, int]]:
+    """The pairs of levels that some cluster, such as a worker, has answers of."""
+    distinct = np.unique(clusters * count + levels)
+    of_cluster, of_level = distinct // count, distinct % count
+    present = np.zeros((len(np.unique(of_cluster)), count))
+    present[np.unique(of_cluster, return_inverse=True)[1], of_level] = 1
+    together = present.T @ present
+    return {(first, second) for first, second in combinations(range(count), 2) if together[first, second]}

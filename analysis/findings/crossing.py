@@ -110,7 +110,7 @@ def interactions_of(figures: LevelFigures, first: Sequence[str], second: Sequenc
             for cell, sign in corners:
                 weights[cell] = sign
             difference = figures.contrast(weights)
-            p = figures.contrast_p(weights, cautious=True)
+            p = figures.contrast_p(weights)
             interactions.append(Interaction(first[row], first[0], second[column], second[0], difference, p, p))
     corrected = holm([interaction.p for interaction in interactions]).tolist() if interactions else []
     return [replace(interaction, p_corrected=p) for interaction, p in zip(interactions, corrected, strict=True)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,11 +14,16 @@ from scipy import stats
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import ClusterSums, Floats
 from analysis.inference.dimensions import Term
+from analysis.inference.small_samples import degrees_of_freedom
 
 Bounds = tuple[float, float]
 
 #: With fewer clusters in a dimension, a variance over it says next to nothing, and there is no interval.
 LEAST_CLUSTERS = 5
+#: With fewer, 95% intervals of figures that have a range, or are no means, are not quite right: docs/uncertainty.md.
+FEW_CLUSTERS = 15
+FEW_REMARK = "with fewer than 15 of either, {} to 99% of such 95% intervals are right"
+LEAST_OF_MEANS, LEAST_OF_OTHERS = 92, 88
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
 
 
@@ -41,6 +46,11 @@ class Contrasts(ABC):
     @abstractmethod
     def answers_used(self, figures: Sequence[int]) -> int:
         """How many answers any of these figures rests on."""
+
+    @property
+    def is_linearised(self) -> bool:
+        """Whether the figures are no means, so that their influence is that of a first-order approximation."""
+        return False
 
     @property
     def ranked_count(self) -> int:
@@ -66,7 +76,8 @@ class Contrasts(ABC):
     def p_difference(self, first: int, second: int, *, bounds: Bounds | None = None, cautious: bool = False) -> float:
         """Two-sided p of the hypothesis that both figures are equal; NaN where there is no interval.
 
-        ``cautious``: V is never less than the larger of the one-way sums, which it can only be by chance.
+        ``cautious``: without multipliers (`small_samples`), V is never less than the larger of the one-way sums, which
+        it can only be by chance.
         """
         return self.contrast_p(self.weights_of(first, second), bounds=bounds, cautious=cautious)
 
@@ -80,17 +91,18 @@ class Contrasts(ABC):
         value: float | None = None,
         bounds: Bounds | None = None,
         level: float | None = None,
+        cautious: bool = False,
     ) -> Estimate:
         """The linear combination of the figures with weights ``gradient`` (K,), with its interval.
 
         With ``value``: a function of the figures that has this value and this gradient (the delta method). ``level``
-        of the interval: that of the figures by default.
+        of the interval: that of the figures by default. ``cautious`` as in `p_difference`.
         """
         weights = np.asarray(gradient, dtype=float)
         centre_value = self._value(weights) if value is None else value
         n = self.answers_used(np.nonzero(weights)[0].tolist())
         level = self.level if level is None else level
-        spread = self.spread(weights)
+        spread = self.spread(weights, cautious)
         if note := spread.missing(centre_value):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=note)
         centre, slope = _to_line(centre_value, bounds)
@@ -98,7 +110,10 @@ class Contrasts(ABC):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=SAME_ANSWERS)
         half = float(stats.t.ppf((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
-        return Estimate(centre_value, low, high, n, "answers", level, spread.method)
+        linearised, method = value is not None or self.is_linearised, spread.method
+        if (linearised or bounds is not None) and min(spread.fewest.values()) < FEW_CLUSTERS:
+            method += f"; {FEW_REMARK.format(LEAST_OF_OTHERS if linearised else LEAST_OF_MEANS)}"
+        return Estimate(centre_value, low, high, n, "answers", level, method)
 
     def contrast_p(
         self,
@@ -151,38 +166,86 @@ class Contrasts(ABC):
 
     def spread(self, weights: Floats, cautious: bool = False) -> Spread:
         """Variance, degrees of freedom and the numbers of clusters of a linear combination of figures."""
-        chosen = np.nonzero(weights)[0].tolist()
+        squares = self._squares(weights)
+        one_way = squares.one_way
+        smallest, largest = min(one_way.values()), max(one_way.values())
+        counts = self.multipliers(weights) if squares.crossed else None
+        if not squares.crossed:
+            variance, degrees = squares.published, min(squares.freedom.values())
+        else:
+            if counts is None:
+                cancels = len(set(squares.separate.values())) == 2  # shared clusters have no part in the difference
+                variance = max(squares.published, largest if cancels else smallest)
+            else:
+                of_means = [
+                    sums.squares_sum(np.abs(weights)) if count else 0.0
+                    for (_, sums), count in zip(self.sums, counts[3:].tolist(), strict=False)
+                ]
+                variance = max(float(counts @ [*squares.by_term, *of_means]), smallest)
+            # Where every cluster is one cell, the two sums are the same and cancel out.
+            parts = {
+                dimension: 0.0 if squares.cells == squares.clusters[dimension] else square
+                for dimension, square in one_way.items()
+            }
+            degrees = degrees_of_freedom(variance, parts, squares.freedom)
+        cautious = cautious and counts is None
+        # Rounding leaves a trace of a variance that is 0.
+        variance = max(variance, largest) if cautious or variance <= 1e-12 * largest else variance
+        return Spread(variance, degrees, squares.clusters, squares.fewest)
+
+    def _squares(self, weights: Floats) -> _Squares:
         by_level: dict[int, list[int]] = {}
-        for figure in chosen:
+        for figure in np.nonzero(weights)[0].tolist():
             by_level.setdefault(self.level_of(figure), []).append(figure)
         one_of_each = [figures[0] for figures in by_level.values()]
-        total, freedom = 0.0, math.inf
-        one_way: dict[str, float] = {}
-        clusters: dict[str, int] = {}
-        fewest: dict[str, int] = {}
-        any_separate, any_shared = False, False
+        squares = _Squares()
         for term, sums in self.sums:
-            square = term.sign * sums.squares_sum(weights)
-            total += square
-            if term.dimension:
-                one_way[term.dimension] = one_way.get(term.dimension, 0.0) + square
+            square, dimension = sums.squares_sum(weights), term.dimension
+            squares.by_term.append(square)
+            squares.published += term.sign * square
+            if dimension:
+                squares.one_way[dimension] = squares.one_way.get(dimension, 0.0) + term.sign * square
             if term.counts:
-                counts = sums.counts(one_of_each)
-                clusters[term.dimension] = sums.count_of_any(one_of_each)
-                fewest[term.dimension] = int(counts.min(initial=clusters[term.dimension]))
-                separate = len(by_level) > 1 and counts.sum() == clusters[term.dimension]
-                degrees = float(clusters[term.dimension] - 1)
-                if separate:  # no cluster is in two of the levels: Welch's degrees of freedom
+                counts, cluster_count = sums.counts(one_of_each), sums.count_of_any(one_of_each)
+                squares.clusters[dimension] = cluster_count
+                squares.fewest[dimension] = int(counts.min(initial=cluster_count))
+                squares.freedom[dimension] = max(float(cluster_count - 1), 1.0)
+                squares.separate[dimension] = len(by_level) > 1 and counts.sum() == cluster_count
+                if squares.separate[dimension]:  # no cluster is in two of the levels: Welch's degrees of freedom
                     parts = np.array([sums.squares_sum(_only(weights, figures)) for figures in by_level.values()])
                     if parts.sum() > 0:
-                        degrees = float(parts.sum() ** 2 / (parts**2 / np.maximum(counts - 1, 1)).sum())
-                freedom = min(freedom, degrees)
-                any_separate, any_shared = any_separate or separate, any_shared or not separate
-        largest = max(one_way.values())
-        cancels = len(by_level) > 1 and any_separate and any_shared
-        # Rounding leaves a trace of a variance that is 0.
-        variance = max(total, largest) if cautious or cancels or total <= 1e-12 * largest else total
-        return Spread(variance, freedom, clusters, fewest)
+                        welch = parts.sum() ** 2 / (parts**2 / np.maximum(counts - 1, 1)).sum()
+                        squares.freedom[dimension] = float(welch)
+            else:
+                squares.cells = sums.count_of_any(one_of_each)
+        squares.crossed = len(self.sums) == 3 and len(squares.one_way) == 2
+        return squares
+
+    def multipliers(self, weights: Floats) -> Floats | None:
+        """How much the sums over items, workers and cells count (see `small_samples`); None: as published.
+
+        Only for figures that are means, of which each answer belongs to one level at most.
+        """
+        return None
+
+
+@dataclass(slots=True)
+class _Squares:
+    """The sums of squares of a combination of figures, by term and by dimension, with their numbers of clusters.
+
+    ``published``: their sum with signs, the multiway variance. ``separate``: no cluster of the dimension is in two
+    levels. ``crossed``: there are two dimensions, and every answer has one cluster of each.
+    """
+
+    by_term: list[float] = field(default_factory=list)
+    one_way: dict[str, float] = field(default_factory=dict)
+    clusters: dict[str, int] = field(default_factory=dict)
+    fewest: dict[str, int] = field(default_factory=dict)
+    freedom: dict[str, float] = field(default_factory=dict)
+    separate: dict[str, bool] = field(default_factory=dict)
+    cells: int = 0
+    published: float = 0.0
+    crossed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from analysis.inference.dimensions import Dimensions
 
 Kind = Literal["spearman", "pearson"]
 FEWEST = 3
+#: The share of items and workers with an answer, where every worker rated every item.
+FULL = 1.0
 
 
 def mean_correlation(
@@ -70,9 +72,25 @@ def mean_correlation(
     if mirrored:
         n = len(label_values)
         influence, slopes = influence[:n] + influence[n:], slopes[:n] - slopes[n:]
+    if kind == "pearson":
+        influence = _left_out(scores, label_values, value, mirrored)
+    cautious = False
+    if "workers" in dimensions.codes and not mirrored:
+        deviations, cautious = _without_workers(deviations, dimensions.codes["workers"], len(label_values))
     influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
     figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
-    return figures.estimate(bounds=(-1, 1))
+    return figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
+
+
+def _without_workers(deviations: Floats, workers: Ints, items: int) -> tuple[Floats, bool]:
+    """What a worker adds to all items cancels out of a correlation, but not out of the cells: V would be too small.
+
+    So it is left out if every worker rated every item; if most did, V must be cautious.
+    """
+    filled = len(deviations) / (items * len(np.unique(workers)))
+    if filled < FULL:
+        return deviations, filled > FULL / 2
+    return deviations - (np.bincount(workers, deviations) / np.maximum(np.bincount(workers), 1))[workers], False
 
 
 def _pearson(x: Floats, y: Floats) -> tuple[float, Floats, Floats]:
@@ -85,6 +103,24 @@ def _pearson(x: Floats, y: Floats) -> tuple[float, Floats, Floats]:
         (x_scores * y_scores - r * (x_scores**2 + y_scores**2) / 2) / n,
         (y_scores - r * x_scores) / (n * float(x.std())),
     )
+
+
+def _left_out(x: Floats, y: Floats, r: float, mirrored: bool) -> Floats:
+    """Each item's influence on Pearson's r from leaving it out, on Fisher's z: with few items, first-order influence is
+    too small by what an item moves its own means and variances. ``mirrored``: with the item's mirror image."""
+    count = 2.0 if mirrored else 1.0
+    first = np.zeros(len(x)) if mirrored else x - x.mean()
+    second = np.zeros(len(x)) if mirrored else y - y.mean()
+    x, y = (x, y) if mirrored else (first, second)
+    rest = count * (len(x) - 1)
+    sums = [count * (values.sum() - values) for values in (x * x, y * y, x * y)]
+    mean_x, mean_y = (-first / rest, -second / rest)  # of centred values, without the item
+    var_x, var_y = sums[0] / rest - mean_x**2, sums[1] / rest - mean_y**2
+    product = np.sqrt(np.maximum(var_x * var_y, 1e-300))
+    limit = 1 - 1e-9
+    without = np.clip((sums[2] / rest - mean_x * mean_y) / product, -limit, limit)
+    z = math.atanh(min(max(r, -limit), limit))
+    return np.asarray((len(x) - 1) / len(x) * (z - np.arctanh(without)) * (1 - r**2))
 
 
 def _spearman(x: Floats, y: Floats, step: float) -> tuple[float, Floats, Floats]:

@@ -5,13 +5,14 @@ Answers about one item share its difficulty, and answers of one worker share the
 
     V = Σ_items (Σ_{r in item} ψ_r)² + Σ_workers (Σ_{r of worker} ψ_r)² − Σ_cells (Σ_{r in cell} ψ_r)²
 
-where a cell is what one worker answered about one item. Each sum carries the factor G/(G − 1) of its G clusters. If V
-is not positive, the larger of the one-way sums takes its place. More dimensions enter in the same way, by inclusion and
-exclusion. Intervals and p use Student's t with min(G) − 1 degrees of freedom.
+where a cell is what one worker answered about one item. Each sum carries the factor G/(G − 1) of its G clusters. Of
+means and differences of means, the sums are multiplied so that V is right in small studies, too (`small_samples`). V is
+never below the smaller of the one-way sums; intervals and p use Student's t with Satterthwaite's degrees of freedom,
+not below min(G) − 1. More dimensions enter by inclusion and exclusion, without multipliers, and with min(G) − 1.
 
 A difference of levels that share their workers, but not their items (or the reverse), is not disturbed by what the
-shared ones have in common: their effects cancel out. The cells still contain them, so V would be far too small. There,
-V is never below the larger of the one-way sums.
+shared ones have in common: their effects cancel out. The cells still contain them, so V would be far too small. Without
+multipliers, V is then never below the larger of the one-way sums.
 
 An answer may belong to two clusters of one dimension, as a comparison belongs to both of its texts. Two answers that
 share a cluster then count once, whichever they share: the sum over clusters, less that over pairs of clusters.
@@ -38,6 +39,7 @@ from numpy.typing import ArrayLike
 from analysis.inference.cluster_sums import DenseSums, Flags, Floats, Ints
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
+from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Figures(Contrasts):
     ``values`` (K,); ``influence`` (N, K), how much each answer moves each figure, summing to about 0; ``used`` (N, K),
     whether a figure rests on an answer at all. ``level`` is that of the intervals. ``own_side`` (N, K): where a
     dimension has two clusters for each answer, which of them (0 or 1) is the figure's own, such as a system's text in
-    a comparison; only own clusters are counted. None: both are.
+    a comparison; only own clusters are counted. None: both are. ``shares`` (N, K): of means, how much of each figure
+    is each answer's. ``source``: the figures that these are functions of, with the gradient.
     """
 
     values: Floats
@@ -56,13 +59,41 @@ class Figures(Contrasts):
     dimensions: Dimensions
     level: float = 0.95
     own_side: Ints | None = None
+    shares: Floats | None = None
+    source: tuple[Figures, Floats] | None = None
+
+    @property
+    def is_linearised(self) -> bool:
+        return self.shares is None
+
+    def multipliers(self, weights: Floats) -> Floats | None:
+        if self.source is not None:
+            figures, slopes = self.source
+            return figures.multipliers(weights @ slopes)
+        chosen = np.nonzero(weights)[0]
+        if self.shares is None or not len(chosen) or np.count_nonzero(self.used[:, chosen]) > MOST_ANSWERS:
+            return None
+        shares = self.shares[:, chosen]
+        in_figures = (shares != 0).sum(axis=1)
+        if in_figures.max(initial=0) != 1:
+            return None  # an answer that two figures rest on has no level of its own
+        rows = np.nonzero(in_figures)[0]
+        levels = (shares[rows] != 0).argmax(axis=1)
+        of_level = shares[rows, levels]
+        design = Design(rows, levels, of_level, of_level * weights[chosen][levels])
+        return multipliers(design, *self.dimensions.codes.values())
 
     def combined(self, values: ArrayLike, gradient: ArrayLike) -> Figures:
         """Functions of these figures, by their ``values`` (J,) and ``gradient`` (J, K): the delta method."""
         slopes = np.atleast_2d(np.asarray(gradient, dtype=float))
         used = (self.used.astype(np.int64) @ (slopes != 0).T.astype(np.int64)) > 0
         return Figures(
-            np.atleast_1d(np.asarray(values, dtype=float)), self.influence @ slopes.T, used, self.dimensions, self.level
+            np.atleast_1d(np.asarray(values, dtype=float)),
+            self.influence @ slopes.T,
+            used,
+            self.dimensions,
+            self.level,
+            source=(self, slopes),
         )
 
     def covariance(self) -> Floats:
@@ -124,4 +155,5 @@ def ratios(above: ArrayLike, below: ArrayLike, dimensions: Dimensions, *, level:
     total = bottom.sum(axis=0)
     values = np.divide(top.sum(axis=0), total, out=np.full(len(total), math.nan), where=total != 0)
     influence = np.divide(top - bottom * values, total, out=np.zeros(top.shape), where=total != 0)
-    return Figures(values, influence, bottom != 0, dimensions, level)
+    shares = np.divide(bottom, total, out=np.zeros(top.shape), where=total != 0)
+    return Figures(values, influence, bottom != 0, dimensions, level, shares=shares)

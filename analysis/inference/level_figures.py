@@ -16,6 +16,7 @@ from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats, Ints, LevelSums
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
+from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
 
 
 class LevelFigures(Contrasts):
@@ -56,6 +57,8 @@ class LevelFigures(Contrasts):
         start = answers[0] if len(answers) else 0.0  # equal answers then have exactly no spread
         self.means: Floats = np.asarray(start + np.bincount(codes, share * (answers - start), level_count), dtype=float)
         self.means[self.answer_counts == 0] = math.nan
+        self.shares: Floats = share
+        self._multipliers: dict[bytes, Floats | None] = {}
         away = answers - self.means[codes]
         # n − 1 answers are free to vary: Bessel's correction, also where answers have weights.
         bessel = np.divide(
@@ -82,6 +85,20 @@ class LevelFigures(Contrasts):
     def level_of(self, figure: int) -> int:
         return figure % self.level_count
 
+    def multipliers(self, weights: Floats) -> Floats | None:
+        """Those of the means alone: an effect's standard deviation adds little to its variance."""
+        of_means = weights[: self.level_count]
+        levels = np.nonzero(of_means)[0]
+        if not len(levels) or self.answer_counts[levels].sum() > MOST_ANSWERS:
+            return None
+        key = np.round(of_means / of_means[levels[0]], 9).tobytes()  # the same for a difference and its multiples
+        if key not in self._multipliers:
+            rows = np.nonzero(of_means[self.codes])[0]
+            codes, shares = self.codes[rows], self.shares[rows]
+            design = Design(rows, np.searchsorted(levels, codes), shares, shares * of_means[codes])
+            self._multipliers[key] = multipliers(design, *self.dimensions.codes.values())
+        return self._multipliers[key]
+
     def answers_used(self, figures: Sequence[int]) -> int:
         return int(self.answer_counts[sorted({self.level_of(figure) for figure in figures})].sum())
 
@@ -101,7 +118,8 @@ class LevelFigures(Contrasts):
         """
         sd = self.pooled_sd(first, second)
         used = self.answers_used([first, second])
-        if not sd > 0:
+        # Rounding leaves a trace of a spread that is 0.
+        if not sd > 1e-9 * float(np.abs(self.means[[first, second]]).max()):
             note = "a level has no answers" if math.isnan(sd) else "answers do not vary within levels"
             return Estimate(math.nan, n=used, n_of="answers", level=self.level, note=note)
         size = float(self.means[first] - self.means[second]) / sd

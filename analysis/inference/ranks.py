@@ -45,8 +45,8 @@ def ranked_figures(figures: Contrasts, *, bounds: Bounds | None = None) -> Ranki
     """Rank the figures; two have different ranks for certain if their difference is significant.
 
     Holm's correction covers all pairs, so if all figures are equal, any two are told apart in at most 1 − level of
-    studies. That needs the cautious test: among many pairs, some have a variance that is small by chance. ``bounds``
-    are those of a difference.
+    studies. Figures that are no means need the cautious test: some pairs have a variance that is small by chance.
+    ``bounds`` are those of a difference.
     """
     p = np.full((figures.ranked_count, figures.ranked_count), np.nan)
     for first, second in combinations(range(len(p)), 2):

@@ -8,8 +8,10 @@ these workers, so it is for studies with too few workers for an interval.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 #: Up to this many pairs, all assignments are enumerated (2¹⁶).
@@ -26,13 +28,17 @@ def sign_flip_p(differences: ArrayLike, *, seed: int = 1) -> float:
     values = np.asarray(differences, dtype=float)
     if len(values) < LEAST_PAIRS or not np.any(values):
         return math.nan
-    if len(values) <= MOST_EXACT:
-        bits = np.arange(2 ** len(values))[:, None] >> np.arange(len(values))
-        signs = 1 - 2 * (bits & 1)
-        extra = 0
-    else:
-        signs = np.random.default_rng(seed).choice([-1, 1], (DRAWS, len(values)))
-        extra = 1
+    signs = _signs(len(values), seed)
+    extra = 0 if len(values) <= MOST_EXACT else 1
     observed = abs(values.sum())
     as_far = np.abs(signs @ values) >= observed * (1 - 1e-12)
     return float((as_far.sum() + extra) / (len(signs) + extra))
+
+
+@lru_cache(maxsize=1)
+def _signs(count: int, seed: int) -> npt.NDArray[np.int8]:
+    """The assignments of signs (A, N); the same for every test of as many pairs, such as those of a simulation."""
+    if count <= MOST_EXACT:
+        bits = np.arange(2**count)[:, None] >> np.arange(count)
+        return np.asarray(1 - 2 * (bits & 1), dtype=np.int8)
+    return np.random.default_rng(seed).choice(np.array([-1, 1], dtype=np.int8), (DRAWS, count))

@@ -1,4 +1,4 @@
-"""Plan a study: balanced tasks that show samples of several systems together. Docs: docs/statistics.md."""
+"""Plan a study: its power and cost (docs/planning.md), and balanced tasks with samples of several systems together."""
 
 from analysis.planning.blocks import Block, BlockPlan, PlanError, Sample, plan_blocks, tasks_for
 

@@ -151,7 +151,8 @@ def intervals(
     left = min(160.0, max((len(row[0]) for row in rows), default=1) * FONT * LETTER + 12)
     x = Axis(low, high, left, WIDTH - 14)
     ticks = inner_ticks(low, high)
-    canvas = Canvas(26.0 * len(rows) + 48)
+    names = textwrap.wrap(words.x, int((WIDTH - 12) / FONT / LETTER)) or [""]
+    canvas = Canvas(26.0 * len(rows) + 48 + 13 * (len(names) - 1))
     floor = 26.0 * len(rows) + 8
     for tick in ticks:
         canvas.line(x(tick), 6, x(tick), floor, INK if tick == 0 else RULE)
@@ -165,7 +166,10 @@ def intervals(
             canvas.marker(0, x(value), middle, 4)
         else:
             canvas.text(x(low) + 4, middle + 4, "not defined")
-    canvas.text((left + WIDTH - 14) / 2, floor + 34, words.x, anchor="middle")
+    fits = len(words.x) * FONT * LETTER <= WIDTH - left
+    for line_number, name in enumerate(names):
+        middle = (left + WIDTH - 14) / 2 if fits else WIDTH / 2
+        canvas.text(middle, floor + 34 + 13 * line_number, name, anchor="middle")
     return canvas.svg(words)
 
 

@@ -25,8 +25,9 @@ def heat_map(
     """Values (R × C) from pale (``limits[0]``) to full colour (``limits[1]``), NaN empty; at most 60 × 60 cells stay
     legible.
 
-    ``words.y`` describes the rows and ``words.x`` the columns; ``ends`` name the lowest and highest value. ValueError:
-    no rows, rows of different lengths.
+    ``words.y`` describes the rows and ``words.x`` the columns; beside a low map there is room only for what comes
+    before the first comma of ``words.y``. ``ends`` name the lowest and highest value. ValueError: no rows, rows of
+    different lengths.
     """
     if not rows or not rows[0] or any(len(row) != len(rows[0]) for row in rows):
         raise ValueError("a heat map needs rows of one length")
@@ -51,7 +52,9 @@ def heat_map(
     for step in sorted(steps):
         canvas.shape("".join(steps[step]), fill=COLOURS[0], fill_opacity=f"{opacity(step):.2f}")
     canvas.text(WIDTH / 2, canvas.height - 6, words.x, anchor="middle")
-    canvas.text(11, TOP + height * len(rows) / 2, words.y, anchor="middle", turn=True)
+    fits = len(words.y) * FONT * LETTER <= height * len(rows) + TOP
+    label = words.y if fits else words.y.partition(",")[0]
+    canvas.text(11, TOP + height * len(rows) / 2, label, anchor="middle", turn=True)
     return canvas.svg(words)
 
 

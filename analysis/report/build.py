@@ -27,6 +27,7 @@ from analysis.report.sections import (
     edits,
     exclusions,
     findings,
+    item_scores,
     origin_tests,
     own_ratings,
     preference,
@@ -62,6 +63,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "systems": systems.make_section,
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
+    "item_scores": item_scores.make_section,
 }
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"

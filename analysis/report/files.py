@@ -12,7 +12,7 @@ from common.files import write_whole
 
 PAGE, NUMBERS = "report.html", "report.json"
 #: Raise this when the content or look of a report changes, so that stored reports are made again.
-VERSION = 5
+VERSION = 6
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -45,9 +45,13 @@ def json_text(value: Any, indent: str = "\n") -> str:
 
 def failed_sections(out_dir: Path) -> list[str]:
     """A line for each section that an error kept out of the report in this folder."""
-    sections = json.loads((out_dir / NUMBERS).read_text("utf-8"))["sections"].values()
+    return failed_lines(json.loads((out_dir / NUMBERS).read_text("utf-8")))
+
+
+def failed_lines(numbers: dict[str, Any]) -> list[str]:
+    """The same from the content of ``report.json``."""
     return [
         f"The section “{section['title']}” could not be made: {section['error']}."
-        for section in sections
+        for section in numbers["sections"].values()
         if "error" in section
     ]

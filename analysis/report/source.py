@@ -17,6 +17,7 @@ from analysis.description import TEXT, Factor, QuestionDescription, Scale, Score
 from analysis.diversity.resampling import Bootstrap
 from analysis.factors import factors_of
 from analysis.inference import Bounds, Dimensions
+from analysis.scores import combined
 
 T = TypeVar("T")
 #: Levels whose ratings have a mean.
@@ -86,12 +87,13 @@ class Source:
         return questions
 
     def ratings_on(self, topic: str) -> pd.DataFrame:
-        """The numeric ratings of one question, with ``unit``: a number per item and target.
+        """The numeric ratings of one question, or the answers of a derived score, with ``unit``: a number per item and
+        target.
 
         A worker's second rating of a unit is left out. Only an item in two hits can have one.
         """
         if topic not in self._ratings_on:
-            rows = self.answers_to(topic)
+            rows = combined(self.ratings, self.derived[topic]) if topic in self.derived else self.answers_to(topic)
             rows = rows[rows["value"].notna()]
             rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
             self._ratings_on[topic] = rows.drop_duplicates(["unit", "worker"])
@@ -118,6 +120,9 @@ class Source:
 
     def ends_of(self, topic: str) -> Bounds | None:
         """The ends of the scale of the ratings on a topic; None if it has no points, or some ratings are outside."""
+        if topic in self.derived:
+            low, high = self.derived[topic].low, self.derived[topic].high
+            return None if low is None or high is None else (low, high)
         scale = self.questions[topic].ratings_scale
         if len(scale.points) < 2:
             return None
@@ -131,20 +136,32 @@ class Source:
 
     @property
     def scored_topics(self) -> list[str]:
-        """The topics that give items' scores; if the type has none, all topics with numeric ratings."""
-        scored = [score.topic for score in self.description.scores]
-        return scored or [topic for topic, question in self.questions.items() if question.scale.level != "text"]
+        """The topics of questions that give items' scores; if the type has none, all topics with numeric ratings."""
+        scored = [
+            topic
+            for score in self.description.scores
+            for topic in ([term.topic for term in score.terms] or [score.topic])
+        ]
+        return list(dict.fromkeys(scored)) or [
+            topic for topic, question in self.questions.items() if question.scale.level != "text"
+        ]
 
     @cached_property
     def scores(self) -> list[Score]:
-        """The type's scores, then one score for every other question whose ratings have a mean."""
-        declared = {score.topic: score for score in self.description.scores}
+        """The type's scores, then one score for every other question whose ratings have a mean. Those with terms are
+        for the answers that `ratings_on` has of their topics."""
+        declared = {score.topic: score.answered() for score in self.description.scores}
         others = {
             topic: Score(topic, question.label).within(question.ratings_scale)
             for topic, question in self.questions.items()
             if question.scale.level in NUMERIC and topic not in declared
         }
         return [*declared.values(), *others.values()]
+
+    @cached_property
+    def derived(self) -> dict[str, Score]:
+        """The scores that are made of several topics, by their own."""
+        return {score.topic: score for score in self.description.scores if score.terms}
 
     @property
     def arms(self) -> list[str]:

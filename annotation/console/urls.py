@@ -7,11 +7,12 @@ from annotation.console.pages import account, sessions, studies, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import audience, messages, more_ratings, platforms, posted_study, reconcile
-from annotation.results.pages import exports, reports
+from annotation.results.pages import exports, planning, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
     arms,
     duplicate,
+    factors,
     images,
     items,
     members,
@@ -81,6 +82,7 @@ urlpatterns = [
     path(STUDY + "settings/", setup.settings_of_study, name="console_settings"),
     path(STUDY + "quality/", quality.quality, name="console_quality"),
     path(STUDY + "quality/check/", quality.check, name="console_quality_check"),
+    path(STUDY + "factors/", factors.factors, name="console_factors"),
     path(STUDY + "arms/", arms.arms, name="console_arms"),
     path(STUDY + "arms/<int:number>/", arms.arm, name="console_arm"),
     path(STUDY + "upload/", upload.upload, name="console_upload"),
@@ -92,6 +94,7 @@ urlpatterns = [
     path(STUDY + "items/<int:pk>/", items.item, name="console_item"),
     path(STUDY + "preview/", preview.preview, name="console_preview"),
     path(STUDY + "preview/page/", preview.preview_page, name="console_preview_page"),
+    path(STUDY + "plan/", planning.plan, name="console_plan"),
     path(STUDY + "publish/", setup.publish, name="console_publish"),
     path(STUDY + "estimate/", setup.estimate, name="console_estimate"),
     path(STUDY + "submissions/", submissions.submissions, name="console_submissions"),
@@ -137,6 +140,8 @@ urlpatterns = [
     path(STUDY + "platforms/on/<slug:platform>/balance/", platforms.balance, name="console_platform_balance"),
     path(STUDY + "platforms/on/<slug:platform>/publish/", platforms.publish, name="console_platform_publish"),
     path(STUDY + "report/", reports.report, name="report"),
+    path(STUDY + "paper/", reports.paper, name="paper"),
+    path(STUDY + "paper/paper.zip", reports.paper_file, name="paper_file"),
     path(STUDY + "report/<str:name>", reports.report_file, name="report_file"),
     path(STUDY + "exports/<slug:kind>.<slug:format>", exports.export_view, name="export"),
     path(STUDY + "members/", members.members, name="console_members"),

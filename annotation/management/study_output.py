@@ -16,6 +16,7 @@ from annotation.review.progress import Progress
 from annotation.review.quality_findings import Quality
 from annotation.studies.applying import Applied, Difference
 from annotation.studies.checking import default_config
+from annotation.studies.declared_factors import FactorForm
 from annotation.studies.spec import default_values
 from annotation.studies.staffing import staffing_by_arm, workers_in_words
 from annotation.studies.study_files import REQUIRED, FileRefused
@@ -152,6 +153,12 @@ def all_keys(task: TaskType) -> Iterator[str]:
     shared = f", but for {', '.join(task.item_settings)}" if task.item_settings else ""
     yield f"  config: settings as above that differ in this arm{shared}"
     yield "  texts: texts as above that differ in this arm"
+    yield "  factors: its level by factor, such as {training: examples, domain: news}"
+    yield "factors: what the report compares; for each factor, by its name"
+    yield from key_lines(FactorForm.base_fields, {}, "  ")
+    yield "  parts: for parts of an item, the column of each part, such as {1: system_1, 2: system_2}"
+    if suggested := task.factors(config):
+        yield f"    Without factors, this type suggests {', '.join(factor.name for factor in suggested)}."
 
 
 def key_lines(fields: Mapping[str, forms.Field], defaults: Mapping[str, Any], indent: str) -> Iterator[str]:

@@ -35,9 +35,10 @@ def note_in_journal(participants: Collection[Participant]) -> None:
 
 
 def remove_reports(studies: Collection[int]) -> None:
-    """Delete the saved reports of these studies. They are made again when somebody opens them."""
+    """Delete the saved reports and papers of these studies. They are made again when somebody opens them."""
     for number in studies:
-        shutil.rmtree(Path(settings.VAR) / "reports" / str(number), ignore_errors=True)
+        for kind in ("reports", "papers"):
+            shutil.rmtree(Path(settings.VAR) / kind / str(number), ignore_errors=True)
 
 
 def copies_on_disk() -> list[Path]:

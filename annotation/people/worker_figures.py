@@ -130,7 +130,7 @@ def agreement_with_others(study: Study, participant: Participant) -> list[Agreem
         if participant.pk not in set(rated["worker"]):
             continue
         rated = rated.assign(unit=rated.groupby(["item", "target"], sort=False).ngroup())
-        numeric = levels.get(score.topic) in NUMERIC
+        numeric = bool(score.terms) or levels.get(score.topic) in NUMERIC
         diagnostics = worker_diagnostics(rated, rater="worker", scale="numeric" if numeric else "nominal")
         row: dict[Any, Any] = diagnostics.loc[[participant.pk]].iloc[0].to_dict()
         agreements.append(

@@ -257,6 +257,17 @@ class Platform(ABC):
         platform needs to know nothing; they return the work there."""
         return None
 
+    @classmethod
+    def paper_name(cls) -> str:
+        """What a paper calls it."""
+        return cls.title
+
+    @classmethod
+    def asked_for(cls, settings: Json) -> list[tuple[str, str]]:
+        """What workers must be or have done before the platform lets them in, for the methods of a paper: pairs of name
+        and value. ``settings`` are the study's there, with defaults."""
+        return []
+
     # --- afterwards ---
 
     @classmethod

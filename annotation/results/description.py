@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.conf import settings
 
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
 from annotation.instrument import Instrument
-from annotation.models import Study
+from annotation.models import Arm, Study
 from annotation.recruiting.pay_states import in_state
+from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.review.progress import states_now
+from annotation.studies.declared_factors import declared_factors
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
 from annotation.task_types.base import Text
 from annotation.work.confirmation import claimed_submissions, unconfirmed_submissions
@@ -27,6 +31,7 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions = questions_of(instruments)
+    ways_in = recruitment_of(study)
     sections: list[ReportSection] = []
     for instrument in instruments:
         sections += [section for section in task.sections(instrument.config) if section not in sections]
@@ -49,12 +54,7 @@ def describe_study(study: Study) -> StudyDescription:
         closed_at=study.closed_at,
         config=whole_study.config,
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
-        arms=[
-            ArmDescription(
-                arm.name, study.reward if arm.reward is None else arm.reward, arm.wanted, arm.config, arm.texts
-            )
-            for arm in arms
-        ],
+        arms=[describe_arm(study, arm) for arm in arms],
         questions=questions,
         scores=scores_of(instruments),
         sections=sections,
@@ -66,7 +66,19 @@ def describe_study(study: Study) -> StudyDescription:
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
+        factors=declared_factors(study, arms, [question.topic for question in questions]),
+        suggested_factors=task.factors(whole_study.config),
+        recruitment=ways_in,
+        conditions=conditions_of(study, ways_in),
+        balance=task.balance,
+        minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
+        for_members=task.for_members,
     )
+
+
+def describe_arm(study: Study, arm: Arm) -> ArmDescription:
+    reward = study.reward if arm.reward is None else arm.reward
+    return ArmDescription(arm.name, reward, arm.wanted, arm.config, arm.texts, dict(sorted(arm.factors.items())))
 
 
 def labelled_settings(fields: Mapping[str, forms.Field], config: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -41,9 +41,11 @@ from annotation.models import (
     Submission,
 )
 from annotation.results.description import describe_study
+from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
 from annotation.studies.images import unused
+from annotation.studies.provenance import provenance_columns
 from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
@@ -67,13 +69,14 @@ def study_data(study: Study) -> StudyData:
 def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
     """Write the bundle of what `study_data` returns, without loading all rows. Returns the number of ratings.
 
-    ``files`` are added to the bundle next to the tables, and so are the images that items show.
+    ``files`` are added to the bundle next to the tables, and so are the images that items show and the pages that
+    workers saw.
     """
     description = describe_study(study)
     shown = Media.objects.filter(study=study).exclude(unused()).order_by("name").values_list("name", "key")
     images = {name: _content(key) for name, key in shown}
     tables = StudyRows(study, description).tables()
-    return write_bundle_tables(description, tables, out, {**(files or {}), **images})
+    return write_bundle_tables(description, tables, out, {**(files or {}), **images}, worker_pages(study))
 
 
 def _content(key: str) -> Iterator[bytes]:
@@ -127,9 +130,10 @@ class StudyRows:
             )
 
     def items(self) -> Iterator[ItemRow]:
-        """In the order of the file."""
+        """In the order of the file. Among the cells are the columns that say where an item's texts come from."""
         planned = HitItem.objects.filter(hit__study=self.study).values_list("item").annotate(wanted=Sum("hit__wanted"))
         wanted = dict(planned.order_by())
+        origins = provenance_columns(self.study)
         rows = Item.objects.filter(study=self.study).order_by("position")
         for pk, name, role, payload in rows.values_list("pk", "external_id", "role", "payload").iterator(CHUNK):
             self._names[pk] = name
@@ -145,7 +149,7 @@ class StudyRows:
                 responses=list(facts.responses),
                 metrics=dict(facts.metrics),
                 wanted=wanted.get(pk, 0),
-                cells=self.task.export_columns(payload),
+                cells={**self.task.export_columns(payload), **origins.get(pk, {})},
                 check=payload.get(CHECK, {}),
             )
 

@@ -1,9 +1,9 @@
 """Reports saved on disk, one per state of the data of a study or a generation run. Opening one again costs nothing.
 
 A study's report is in ``VAR/reports/<number of the study>/<fingerprint>/``. The path has no short name, because other
-people may reuse the short name of a deleted draft. A run's report is in ``VAR/run-reports/``. The fingerprint changes
-with everything that the report is made from. What it does not cover (who is working right now) may be as old as the
-report. Web machines and workers that build reports must share VAR.
+people may reuse the short name of a deleted draft. A run's report is in ``VAR/run-reports/``, and the paper's part of a
+study in ``VAR/papers/``. The fingerprint changes with everything that they are made from. What it does not cover (who
+is working right now) may be as old as the report. Web machines and workers that build reports must share VAR.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ from annotation.models import (
     Participant,
     PartPayment,
     Payment,
+    Posting,
     Rating,
     Review,
     Study,
     Submission,
 )
+from annotation.results.paper_folder import save_paper
 from annotation.task_types.registry import get_type
 from annotation.work.left_out import left_out_submissions
 from generation.models import GenerationRun, Sample
@@ -85,6 +87,17 @@ def of_study(study: Study) -> Subject:
     )
 
 
+def of_paper(study: Study) -> Subject:
+    """The paper's part of a study. It is never made while a page loads: pictures of pages take seconds each."""
+    return Subject(
+        name=f"{study.slug} for a paper",
+        home=Path(settings.VAR) / "papers" / str(study.pk),
+        fingerprint=lambda: fingerprint(study),
+        is_small=lambda: False,
+        build=lambda folder: save_paper(study, folder, stops=(SoftTimeLimitExceeded,)),
+    )
+
+
 def of_run(run: GenerationRun) -> Subject:
     return Subject(
         name=run.name,
@@ -127,6 +140,7 @@ def fingerprint(study: Study) -> str:
             (Adjudication, "study"),
             (Flag, "submission__study"),
             (PartPayment, "assignment__hit__study"),
+            (Posting, "study"),
         )
     ]
     # Rewards are in no report.

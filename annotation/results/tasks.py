@@ -16,6 +16,13 @@ def make_report(study_id: int) -> bool:
     return True if study is None else _make(saved_reports.of_study(study))
 
 
+@shared_task(name="annotation.tasks.make_paper")  # type: ignore[untyped-decorator]
+def make_paper(study_id: int) -> bool:
+    """Make and save the paper's part of a study. True if it exists afterwards, or the study is gone."""
+    study = Study.objects.filter(pk=study_id).first()
+    return True if study is None else _make(saved_reports.of_paper(study))
+
+
 @shared_task(name="annotation.tasks.make_run_report")  # type: ignore[untyped-decorator]
 def make_run_report(run_id: int) -> bool:
     """Build and save the report of a generation run. True if it exists afterwards, or the run is gone."""

@@ -14,6 +14,7 @@ from annotation.access import studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.studies import storing
 from annotation.studies.checking import check_study
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.images import Images
 from annotation.studies.importing_items import ItemsRead, also_in_rows, read_items, store_items
 from annotation.studies.item_sources import check_run, samples_table
@@ -29,6 +30,8 @@ from common.problems import Problem, unknown
 from generation.models import GenerationRun
 
 ACTOR = "manage.py study apply"
+#: The parts of a study file that decide which levels its factors have.
+DECIDE_LEVELS = {"task_type", "config", "arms", "items", "factors"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What applying a file did, or would do. ``warnings``: what to know about the study as the file describes it."""
+    """What applying a file did, or would do. ``warnings``: what to know about the study as the file describes it.
+    ``suggestion``: what the report compares besides the declared factors, in words."""
 
     study: Study | None
     created: bool
     differences: list[Difference]
     warnings: Sequence[str] = ()
+    suggestion: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +107,15 @@ def apply(
         described.read.images.write_files()
     with transaction.atomic():
         stored = _write(study, described, differences, owner, progress)
+        notes = factor_notes(stored)
+        changed = {difference.field.partition(".")[0] for difference in differences}
+        if notes.problems and changed & DECIDE_LEVELS:
+            raise FileRefused(list(notes.problems), file.lines)
         if dry_run:
             transaction.set_rollback(True)
-    return Applied(study if dry_run else stored, study is None, differences, identity_warnings(stored))
+    warnings = [*identity_warnings(stored), *map(str, notes.problems), *notes.warnings]
+    suggestion = notes.suggestion if changed & DECIDE_LEVELS else ""
+    return Applied(study if dry_run else stored, study is None, differences, warnings, suggestion)
 
 
 # --- what the file contains ---

@@ -16,6 +16,7 @@ from django.forms.models import model_to_dict
 from annotation.audit import jsonable
 from annotation.models import Arm, Study
 from annotation.platforms import all_platforms
+from annotation.studies.declared_factors import check_factors, check_levels
 from annotation.studies.spec import ARM_KEYS, FIELDS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.task_types.base import TaskType
@@ -63,7 +64,9 @@ def check_study(
             configs = [config, *(config | dict(arm.config) for arm in arms)]
             texts, wrong = check_texts(task=task, configs=configs, texts=spec.texts)
             problems += wrong
-    clean = StudySpec(spec.task_type, values, config, texts, tuple(arms), excluded, platforms, quality, rules)
+    factors, wrong = check_factors(factors=spec.factors, config=config, arms=arms)
+    problems += wrong
+    clean = StudySpec(spec.task_type, values, config, texts, tuple(arms), excluded, platforms, quality, rules, factors)
     return clean, problems
 
 
@@ -233,7 +236,10 @@ def check_arms(*, task: TaskType, config: Json, arms: Sequence[ArmSpec]) -> tupl
         if not wrong:
             texts = {name: clean_text(text) for name, text in arm.texts.items() if clean_text(text)}
         values = form.cleaned_data
-        clean.append(ArmSpec(values.get("name") or "", overrides, texts, values.get("reward"), values.get("wanted")))
+        levels, wrong = check_levels(arm.factors, prefix)
+        problems += wrong
+        own = ArmSpec(values.get("name") or "", overrides, texts, values.get("reward"), values.get("wanted"), levels)
+        clean.append(own)
     first_with_name: dict[str, int] = {}
     for number, arm in enumerate(clean, start=1):
         first = first_with_name.setdefault(arm.name.casefold(), number)

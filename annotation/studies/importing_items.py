@@ -13,6 +13,7 @@ from annotation.audit import record
 from annotation.many_ids import among
 from annotation.models import Item, ItemAuthor, Output, Study
 from annotation.studies.images import Images, attach_images
+from annotation.studies.provenance import reserved_columns
 from annotation.studies.storing import Frozen, delete_items
 from annotation.table_files import Table, TableProblems
 from annotation.task_types.base import TaskType
@@ -52,6 +53,7 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
     problems = list(type_problems) or _id_problems(items)
     images = images or Images()
     if table.origin == "file":
+        problems += reserved_columns(table.columns)
         items, wrong = attach_images(items, table.rows, images)
         problems += wrong
         items, wrong = attach_checks(task, items, table.rows, config)

@@ -26,7 +26,7 @@ _COLUMNS = ("item", "submission", "worker", "synthetic", "arm", "question", "tar
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """One score of one item, as `item_scores` defines it. A figure that cannot be computed is None.
+    """One score of one item, or of its ``part``, as `item_scores` defines it. A figure that cannot be computed is None.
 
     ``n`` counts ratings; ``low`` and ``high`` are the 95% interval of ``score``.
     """
@@ -39,6 +39,7 @@ class ItemScore:
     workers: int = 0
     low: float | None = None
     high: float | None = None
+    part: str = ""
 
     @property
     def head(self) -> str:
@@ -67,22 +68,21 @@ def rating_frame(items: Collection[int], *, left_out: Collection[int], simulated
     return pd.DataFrame.from_records(included, columns=list(_COLUMNS)).astype({"value": float, "synthetic": bool})
 
 
-def scores_by_item(ratings: pd.DataFrame, score: Score) -> dict[int, ItemScore]:
-    """By item id, the score of every item that has a rating on its topic. ``ratings`` comes from `rating_frame`."""
+def scores_by_item(ratings: pd.DataFrame, score: Score) -> dict[int, list[ItemScore]]:
+    """By item id, the score of every item that has a rating on its topic; several if the score is over parts.
+    ``ratings`` comes from `rating_frame`."""
     from analysis.scores import item_scores
 
-    rows: dict[int, dict[str, Any]] = item_scores(ratings, score).to_dict("index")  # type: ignore[assignment]
-    return {
-        item: ItemScore(
-            score.topic,
-            score.title,
-            n=int(row["n"]),
-            workers=int(row["workers"]),
-            # None instead of NaN, and no minus before a zero.
-            **{
-                name: None if math.isnan(row[name]) else float(row[name]) + 0.0
-                for name in ("score", "sd", "low", "high")
-            },
+    rows: dict[Any, dict[str, Any]] = item_scores(ratings, score).to_dict("index")  # type: ignore[assignment]
+    scores: dict[int, list[ItemScore]] = {}
+    for key, row in rows.items():
+        item, part = key if score.over == "part" else (key, "")
+        # None instead of NaN, and no minus before a zero.
+        figures = {
+            name: None if math.isnan(row[name]) else float(row[name]) + 0.0 for name in ("score", "sd", "low", "high")
+        }
+        n, workers = int(row["n"]), int(row["workers"])
+        scores.setdefault(item, []).append(
+            ItemScore(score.topic, score.title, n=n, workers=workers, part=part, **figures)
         )
-        for item, row in rows.items()
-    }
+    return scores

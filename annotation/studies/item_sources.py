@@ -9,6 +9,7 @@ from typing import Any
 from annotation.models import Output, Study
 from annotation.studies.checking import check_settings
 from annotation.studies.importing_items import import_items
+from annotation.studies.provenance import reserved_columns
 from annotation.table_files import Table, TableProblems, table_of
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json, SourceOutput, SourceRow
@@ -59,7 +60,7 @@ def samples_table(
             what = f"Studies of the type {task.name} cannot add a file to the samples of a run."
             raise invalid("items.with_file", what, "Import either the run or the file.")
         joined, problems = task.add_file(rows, added.rows, options)
-        if problems:
+        if problems := [*reserved_columns(added.columns), *problems]:
             raise TableProblems(problems)
         file_rows = zip(joined, added.rows, strict=True)
         rows += [replace(row, file_row=(added.name, file_row.number)) for row, file_row in file_rows]

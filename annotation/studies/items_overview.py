@@ -44,6 +44,11 @@ class ItemRow:
     scores: list[ItemScore]
     arms: list[ArmFigures]
 
+    @property
+    def whole_scores(self) -> list[ItemScore]:
+        """Those of the whole item: the same for every item, so that a table has a column for each."""
+        return [score for score in self.scores if not score.part]
+
 
 def find_items(study: Study, text: str) -> QuerySet[Item]:
     """Items whose id or payload contains ``text``, in the order of the file."""
@@ -99,9 +104,13 @@ def _scores(
         submissions = mine.drop_duplicates(["item", "submission"])["item"].value_counts()
         parts.append((arm.name, submissions, [scores_by_item(mine, score) for score in declared]))
 
-    def listed(item: int, scores_by_topic: Sequence[Mapping[int, ItemScore]]) -> list[ItemScore]:
+    def listed(item: int, scores_by_topic: Sequence[Mapping[int, list[ItemScore]]]) -> list[ItemScore]:
         pairs = zip(declared, scores_by_topic, strict=True)
-        return [scores.get(item) or ItemScore(score.topic, score.title) for score, scores in pairs]
+        return [
+            item_score
+            for score, scores in pairs
+            for item_score in scores.get(item, [] if score.over == "part" else [ItemScore(score.topic, score.title)])
+        ]
 
     def by_arm(item: int) -> list[ArmFigures]:
         return [

@@ -17,12 +17,14 @@ from annotation.work.quality_rules import rules_of
 
 FIELDS: tuple[str, ...] = tuple(StudyForm.Meta.fields)
 ARM_FIELDS: tuple[str, ...] = tuple(ArmForm.Meta.fields)
-ARM_KEYS: tuple[str, ...] = (*ARM_FIELDS, "config", "texts")
+ARM_KEYS: tuple[str, ...] = (*ARM_FIELDS, "config", "texts", "factors")
+#: Where the stored settings of a factor say which place it has: PostgreSQL does not keep the order of names.
+POSITION = "position"
 
 
 @dataclass(frozen=True, slots=True)
 class ArmSpec:
-    """One arm: what it changes in the study, and how many participants it should have.
+    """One arm: what it changes in the study, how many participants it should have, and its level by factor.
 
     Before it is checked, ``reward`` and ``wanted`` are as somebody typed them, and ``strangers`` has keys that no arm
     has.
@@ -33,6 +35,7 @@ class ArmSpec:
     texts: Mapping[str, str] = field(default_factory=dict)
     reward: Decimal | None = None
     wanted: int | None = None
+    factors: Mapping[str, str] = field(default_factory=dict)
     strangers: tuple[str, ...] = ()
 
     @classmethod
@@ -44,6 +47,7 @@ class ArmSpec:
             texts=arm.get("texts") or {},
             reward=arm.get("reward"),
             wanted=arm.get("wanted"),
+            factors=arm.get("factors") or {},
             strangers=tuple(name for name in arm if name not in ARM_KEYS),
         )
 
@@ -54,7 +58,7 @@ class ArmSpec:
 
     def as_json(self) -> dict[str, Any]:
         """The arm as a study file writes it."""
-        return self.values | {"config": self.config, "texts": self.texts}
+        return self.values | {"config": self.config, "texts": self.texts, "factors": self.factors}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,8 @@ class StudySpec:
     """Everything that a study file says about a study, but not its items.
 
     ``values`` has the fields of `StudyForm`, the short name among them; missing ones get defaults, or keep what the
-    study has. ``exclude_studies`` has short names. `studies.checking.check_study` cleans a spec: what it returns is
+    study has. ``exclude_studies`` has short names. ``factors`` has the settings of each by its name (see
+    `studies.declared_factors`). `studies.checking.check_study` cleans a spec: what it returns is
     ready to store.
     """
 
@@ -75,6 +80,7 @@ class StudySpec:
     platforms: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclusion: Mapping[str, Any] = field(default_factory=dict)
+    factors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def parts(self) -> SpecChanges:
         """The parts by name, for `change_study`."""
@@ -83,7 +89,10 @@ class StudySpec:
     def columns(self) -> dict[str, Any]:
         """The columns of the table of studies: everything but the arms and the excluded studies."""
         parts = ("task_type", "config", "texts", "platforms", "quality_control", "exclusion")
-        return {name: getattr(self, name) for name in parts} | dict(self.values)
+        factors = {
+            name: {**settings, POSITION: position} for position, (name, settings) in enumerate(self.factors.items())
+        }
+        return {name: getattr(self, name) for name in parts} | dict(self.values) | {"factors": factors}
 
     def terms(self) -> dict[str, Any]:
         """Everything by its name in a study file: ``config.<name>``, ``arms.<arm>.reward`` and so on."""
@@ -94,12 +103,14 @@ class StudySpec:
             terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
         terms |= {f"quality_control.{name}": value for name, value in self.quality_control.items()}
         terms |= {f"exclude.{name}": value for name, value in self.exclusion.items()}
+        terms |= {f"factors.{name}": dict(settings) for name, settings in self.factors.items()}
         terms |= {"exclude_studies": list(self.exclude_studies), "arms": [arm.name for arm in self.arms]}
         for arm in self.arms:
             prefix = f"arms.{arm.name}."
             terms |= {f"{prefix}reward": arm.reward, f"{prefix}wanted": arm.wanted}
             terms |= {f"{prefix}config.{name}": value for name, value in arm.config.items()}
             terms |= {f"{prefix}texts.{name}": text for name, text in arm.texts.items()}
+            terms |= {f"{prefix}factors.{name}": level for name, level in arm.factors.items()}
         return terms
 
 
@@ -115,6 +126,7 @@ class SpecChanges(TypedDict, total=False):
     platforms: Mapping[str, Mapping[str, Any]]
     quality_control: Mapping[str, Any]
     exclusion: Mapping[str, Any]
+    factors: Mapping[str, Mapping[str, Any]]
 
 
 def spec_of(study: Study) -> StudySpec:
@@ -126,14 +138,21 @@ def spec_of(study: Study) -> StudySpec:
         config=study.config,
         texts=study.texts,
         arms=tuple(
-            ArmSpec(arm.name, arm.config, arm.texts, arm.reward, arm.wanted)
+            ArmSpec(arm.name, arm.config, arm.texts, arm.reward, arm.wanted, dict(sorted(arm.factors.items())))
             for arm in study.arms.exclude(name="").order_by("position")
         ),
         exclude_studies=tuple(study.exclude_studies.order_by("slug").values_list("slug", flat=True)),
         platforms=study.platforms,
         quality_control=quality_control,
         exclusion=exclusion,
+        factors=stored_factors(study),
     )
+
+
+def stored_factors(study: Study) -> dict[str, Json]:
+    """The settings of the study's factors by their names, in the order in which they were declared."""
+    in_order = sorted(study.factors.items(), key=lambda factor: factor[1].get(POSITION, 0))
+    return {name: {key: settings[key] for key in settings if key != POSITION} for name, settings in in_order}
 
 
 def default_values(task_type: str) -> dict[str, Any]:

@@ -10,9 +10,10 @@ draft → live ⇄ paused → closed. Everything in a draft may change. Once wor
   promised them;
 - ratings per item can only increase (the places of all hits increase with it);
 - everything else can change, because it affects no rating: title, contact, hits per worker, time limit, access,
-  identity, excluded studies, the exam, the participants wanted in an arm.
+  identity, excluded studies, the exam, the participants wanted in an arm;
+- factors, and the arms' levels, can always change: they decide what the report compares, not what workers see.
 
-In a closed study, only title and contact may change. Every change adds an audit entry with old and new values.
+In a closed study, only title, contact and factors may change. Every change adds an audit entry with old and new values.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from annotation.audit import record
 from annotation.deadlocks import TRIES, is_deadlock
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.platforms import all_platforms
-from annotation.studies.checking import check_study
+from annotation.studies.checking import arm_prefix, check_study
 from annotation.studies.item_places import places_for
 from annotation.studies.spec import ArmSpec, SpecChanges, StudySpec, default_values, differing, spec_of
 from annotation.studies.suggesters import release_for
@@ -144,20 +145,31 @@ def _checked_change(study: Study, old: StudySpec, new: StudySpec, visible: Query
     same_instrument = (new.task_type, new.config, new.texts) == (old.task_type, old.config, old.texts)
     if same_instrument and study.status != Status.DRAFT:
         # What a live study started with stays valid, even if a newer version of its type would refuse it.
-        same_arms = new.arms == old.arms
-        parts = ("config.", "texts.", "arms.") if same_arms else ("config.", "texts.")
-        problems = [problem for problem in problems if not problem.where.startswith(parts)]
-        arms = old.arms if same_arms else checked.arms
-        checked = replace(checked, config=old.config, texts=old.texts, arms=arms)
+        parts, arms = ["config.", "texts."], checked.arms
+        if [_instrument(arm) for arm in new.arms] == [_instrument(arm) for arm in old.arms]:
+            parts += [f"{arm_prefix(arm.name, 0)}{part}" for arm in old.arms for part in parts]
+            if len(arms) == len(old.arms):
+                arms = [
+                    replace(arm, config=was.config, texts=was.texts) for arm, was in zip(arms, old.arms, strict=True)
+                ]
+            elif new.arms == old.arms:
+                arms = old.arms
+        problems = [problem for problem in problems if not problem.where.startswith(tuple(parts))]
+        checked = replace(checked, config=old.config, texts=old.texts, arms=tuple(arms))
     refuse_if_any(problems)
     return checked
 
 
+def _instrument(arm: ArmSpec) -> tuple[object, ...]:
+    """What workers of an arm see, which stays as it is after the launch."""
+    return arm.name, dict(arm.config), dict(arm.texts)
+
+
 def _store_arms(study: Study, arms: Sequence[ArmSpec]) -> None:
-    """Store the arms. A draft's arms are created again; in any other study, only ``wanted`` can differ."""
+    """Store the arms. A draft's arms are created again; in any other study, only ``wanted`` and levels can differ."""
     if study.status != Status.DRAFT:
         for arm in arms:
-            Arm.objects.filter(study=study, name=arm.name).update(wanted=arm.wanted)
+            Arm.objects.filter(study=study, name=arm.name).update(wanted=arm.wanted, factors=arm.factors)
         return
     study.arms.all().delete()
     Arm.objects.bulk_create(
@@ -167,6 +179,7 @@ def _store_arms(study: Study, arms: Sequence[ArmSpec]) -> None:
             name=arm.name,
             config=arm.config,
             texts=arm.texts,
+            factors=arm.factors,
             reward=arm.reward,
             wanted=arm.wanted,
         )
@@ -194,6 +207,8 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
             reason = _CLOSED if study.status == Status.CLOSED else None
         if part_of_arm == ["reward"]:
             reason = FROZEN_WHEN_LIVE["reward"]
+        if part_of_arm[:1] == ["factors"]:
+            reason = None
         if name.startswith("platforms."):
             platform, setting = name.split(".")[1:3]
             posted = study.postings.filter(platform=platform).exclude(state=Posting.State.PLANNED)

@@ -16,6 +16,8 @@ from django import forms
 
 from annotation.platforms import all_platforms
 from annotation.studies.checking import arm_prefix, find_type
+from annotation.studies.declared_factors import KEYS as FACTOR_KEYS
+from annotation.studies.declared_factors import FactorForm
 from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.task_types.base import TaskType
@@ -26,7 +28,10 @@ from common.yaml_text import BadYaml, read_mapping
 
 MAX_BYTES = 1024 * 1024
 REQUIRED = ("slug", "task_type", "title")
-PARTS = ("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items")
+PARTS = (
+    *("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items"),
+    "factors",
+)
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
 #: The key that names a file whose rows are added to a run's samples.
@@ -125,6 +130,7 @@ def read_study_file(path: Path) -> StudyFile:
         },
         quality_control=_settings(document, "quality_control", QualityForm, "", problems),
         exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
+        factors=_factors(document, problems),
     )
     if problems:
         raise FileRefused(problems, lines)
@@ -225,11 +231,28 @@ def _settings(
     return values
 
 
-def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem]) -> dict[str, str]:
-    texts = _mapping(given, "texts", prefix, problems)
+def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem], key: str = "texts") -> dict[str, str]:
+    """The texts by name below one key."""
+    texts = _mapping(given, key, prefix, problems)
     wrong = {name: text for name, text in texts.items() if not isinstance(text, str)}
-    problems += [_wrong_type(f"{prefix}texts.{name}", text, "text") for name, text in wrong.items()]
+    problems += [_wrong_type(f"{prefix}{key}.{name}", text, "text") for name, text in wrong.items()]
     return {name: text for name, text in texts.items() if name not in wrong}
+
+
+def _factors(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
+    """The settings of each factor by its name. A factor without settings has a line with its name only."""
+    factors: dict[str, dict[str, Any]] = {}
+    named = _mapping(document, "factors", "", problems)
+    for name in named:
+        settings = _mapping(named, name, "factors.", problems)
+        prefix = f"factors.{name[:60]}."
+        parts = _texts(settings, prefix, problems, "parts")
+        own = {key: value for key, value in settings.items() if key != "parts"}
+        problems += [unknown(f"{prefix}{key[:60]}", key, FACTOR_KEYS) for key in own if key not in FACTOR_KEYS]
+        values, wrong = _typed(own, FactorForm.base_fields, prefix)
+        problems += wrong
+        factors[name] = values | ({"parts": parts} if parts else {})
+    return factors
 
 
 def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> tuple[ArmSpec, ...]:
@@ -253,7 +276,8 @@ def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Pro
         arm, wrong = _typed(entry, ArmForm().fields, prefix)
         problems += wrong
         config, texts = _config(entry, task, prefix, problems), _texts(entry, prefix, problems)
-        arms.append(ArmSpec.of(arm | {"config": config, "texts": texts}))
+        factors = _texts(entry, prefix, problems, "factors")
+        arms.append(ArmSpec.of(arm | {"config": config, "texts": texts, "factors": factors}))
     return tuple(arms)
 
 

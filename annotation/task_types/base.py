@@ -16,14 +16,16 @@ from importlib.resources import files
 from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
-from analysis.description import QuestionDescription, ReportSection, Score
+from analysis.description import QuestionDescription
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.examples import Example, examples_in
 from annotation.task_types.extra_exports import ExtraExport
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
+from annotation.task_types.placements import Placements
 from annotation.task_types.questions import Answer, AnswerError, Grid, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
+from annotation.task_types.results import Results
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.sources import Sources
 
@@ -174,13 +176,14 @@ class OutputData:
     item: int | None = 0
 
 
-class TaskType(Sources, ABC):
+class TaskType(Sources, Placements, Results, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     summary: ClassVar[str]
     source: ClassVar[str] = ""
+    balance: ClassVar[str] = ""  #: What is shown in random or balanced order: a sentence for the methods of a paper.
     #: The heading under which researchers find the type.
     group: ClassVar[str] = "Other"
     #: The rank in its group before any study is made: types that serve more purposes come first.
@@ -350,15 +353,7 @@ class TaskType(Sources, ABC):
     #: Exports that no other type has.
     extra_exports: ClassVar[Sequence[ExtraExport]] = ()
 
-    def scores(self, config: Json) -> Sequence[Score]:
-        """The scores of an item; none for types whose data are texts."""
-        return ()
-
-    # --- 7. the report ---
-
-    def sections(self, config: Json) -> Sequence[ReportSection]:
-        """Sections of `analysis.report` besides the general ones, with their parameters."""
-        return ()
+    # --- 7. the report: see also `results.Results` ---
 
     def describe_item(self, payload: Json) -> ItemFacts:
         """The item as the analysis sees it."""
@@ -372,7 +367,7 @@ class TaskType(Sources, ABC):
         """The rows from which the item was read. Reading them again makes the same item. Default: one row."""
         return [self.export_columns(payload)]
 
-    # --- 8. sources: see `sources.Sources` ---
+    # --- 8. sources: see `sources.Sources`; what ratings are about, as it was shown: see `placements.Placements` ---
 
     # --- 9. exams ---
 

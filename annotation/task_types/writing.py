@@ -49,6 +49,7 @@ class WritingType(TaskType):
 
     group = "Writing"
     own_work = True
+    balance = "The order of the prompts was counterbalanced over writers (a Williams design)."
     #: The topic of a line, and the key of its question.
     line_topic: ClassVar[str]
     #: What a suggester's template can use.

@@ -113,10 +113,18 @@ class LeftOut:
         return counts | {"repeated_ratings": len(self.repeated)}
 
 
-def read_left_out(study: Study, *, posted: bool | None = None, shares_items: bool | None = None) -> LeftOut:
+def read_left_out(
+    study: Study,
+    *,
+    posted: bool | None = None,
+    shares_items: bool | None = None,
+    by_rule: Mapping[int, Sequence[str]] | None = None,
+) -> LeftOut:
     """Three queries; one more if items lie in several hits, and up to three for exclusion rules. ``posted``,
-    ``shares_items``: whether the study is on a platform, and whether items lie in several hits, if that is known."""
-    by_rule, posted = excluded_by_rule(study), is_posted(study) if posted is None else posted
+    ``shares_items``, ``by_rule``: whether the study is on a platform, whether items lie in several hits, and
+    `excluded_by_rule`, if that is known."""
+    by_rule = excluded_by_rule(study) if by_rule is None else by_rule
+    posted = is_posted(study) if posted is None else posted
     parts: list[QuerySet[Any, Any]] = [
         excluded_submissions(study).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
         extra_submissions(study).annotate(why=_reason("extra")).values_list("pk", "why"),
@@ -139,23 +147,50 @@ def read_left_out(study: Study, *, posted: bool | None = None, shares_items: boo
     return LeftOut(by_reason, len(excluded), repeated, submissions)
 
 
+class Reasons:
+    """Why the figures leave an answer out, at the time this was made: one key for each answer.
+
+    ``unconfirmed``, ``excluded`` (by a person), ``extra``, ``rule: KEY`` with the keys of `Exclusion.in_words`, or
+    ``repeated``: the same worker answered about the same item in an earlier submission. The number of queries is
+    constant; memory grows only with what is left out.
+    """
+
+    def __init__(self, study: Study) -> None:
+        by_rule = excluded_by_rule(study)
+        left_out = read_left_out(study, by_rule=by_rule)
+        self._of_submission = {pk: reason for reason, ids in left_out.by_reason.items() for pk in ids}
+        self._of_submission |= {pk: f"rule: {' '.join(by_rule[pk])}" for pk in left_out.by_reason["excluded_by_rule"]}
+        self._repeated = frozenset(repeated_ratings(study, left_out.submissions, numeric=False))
+
+    def of(self, submission: int, rating: int) -> str:
+        """Empty if the figures include the answer."""
+        reason = self._of_submission.get(submission, "")
+        return reason or ("repeated" if rating in self._repeated else "")
+
+
 def _reason(name: str) -> Value:
     return Value(name, output_field=CharField())
 
 
 def repeated_ratings(
-    study: Study, left_out: QuerySet[Submission, int] | None = None, shares_items: bool | None = None
+    study: Study,
+    left_out: QuerySet[Submission, int] | None = None,
+    shares_items: bool | None = None,
+    *,
+    numeric: bool = True,
 ) -> list[int]:
-    """Ids of the numeric ratings of main items that their worker had rated in an earlier submission that counts.
+    """Ids of the ratings of main items that their worker had rated in an earlier submission that counts.
 
     The database refuses such submissions now. One query in a study in which every item lies in one hit only.
     ``left_out``: `left_out_submissions`, ``shares_items``: whether items lie in several hits, if they are known.
+    ``numeric``: only ratings in numbers.
     """
     if shares_items is None:
         shares_items = Arm.objects.filter(study=study, shares_items=True).exists()
     if not shares_items:
         return []
-    counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN, value__isnull=False)
+    counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN)
+    counting = counting.filter(value__isnull=False) if numeric else counting
     counting = counting.exclude(submission__in=left_out_submissions(study) if left_out is None else left_out).order_by()
     first = counting.values("participant", "item").annotate(first=Min("submission"), last=Max("submission"))
     several = {(who, item): first for who, item, first, last in first.filter(last__gt=F("first")).values_list(*_FIRST)}

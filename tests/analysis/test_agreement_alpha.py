@@ -152,3 +152,21 @@ def test_without_variation_it_is_undefined_with_a_reason() -> None:
 def test_degenerate_input_is_refused(data: Any, options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         krippendorff_alpha(data, **options)
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_of_both_orders_is_that_of_units_in_either_order(level: Any) -> None:
+    """Values −2 … 2; the krippendorff package on every unit twice, once with turned signs. No order matters."""
+    rng = np.random.default_rng(4)
+    table = np.clip(np.round(rng.normal(0.7, 1, (25, 1)) + rng.normal(0, 1, (25, 6))), -2, 2)
+    table[0, 0], table[1, 0] = -2, 2
+    units, raters = (index.ravel() for index in np.indices(table.shape))
+    ratings = ratings_from_arrays(units, raters, table.ravel())
+    turned = table * np.where(np.arange(25) % 2, -1, 1)[:, None]
+    turned_ratings = ratings_from_arrays(units, raters, turned.ravel())
+    found = krippendorff_alpha(ratings, level, both_orders=True)
+    reference = krippendorff.alpha(np.vstack([table, -table]).T, level_of_measurement=level)
+    assert found.value == pytest.approx(reference, rel=1e-9)
+    again = krippendorff_alpha(turned_ratings, level, both_orders=True)
+    assert (again.value, again.low, again.high) == pytest.approx((found.value, found.low, found.high))
+    assert found.n == 25

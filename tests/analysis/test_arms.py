@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
-from statsmodels.stats.sandwich_covariance import cov_cluster
 
 from analysis.arms import arm_means
 from analysis.description import Score
@@ -56,25 +54,24 @@ def two_arms(rng: np.random.Generator, sd_item_by_arm: float, apart: float = 0.5
     return pd.DataFrame(names | {"value": values, "arm": np.array(["a", "b"])[arm]})
 
 
-def test_a_difference_is_that_of_statsmodels() -> None:
-    """Two-way clusters; workers belong to one arm, so each arm has its own factor 8/7, and the degrees of freedom are
-    Welch's; items are shared by both."""
+def test_a_difference_of_a_complete_table_is_that_of_the_analysis_of_variance() -> None:
+    """Every worker of an arm rated every item: Var = (MS of items × arms + MS of workers within arms − MS of the rest)
+    · 2 / answers of an arm (Searle 1971, ch. 9); items are shared by both arms, and cancel out."""
     frame = two_arms(np.random.default_rng(1), 0.8)
-    found = arm_means(frame, SCORE, arms=["a", "b"])
-    sides = np.stack([frame["arm"] == "a", frame["arm"] == "b"], axis=1).astype(float)
-    fit = OLS(frame["value"].to_numpy(), sides).fit()
-    items, workers = (pd.factorize(frame[name])[0] for name in ("item", "worker"))
-    without_factors = [
-        cov_cluster(fit, codes, use_correction=False) for codes in (items, workers, items * 16 + workers)
-    ]
-    contrast = np.array([1.0, -1.0])
-    by_item, by_worker, by_cell = (float(contrast @ matrix @ contrast) for matrix in without_factors)
-    expected = by_item * 12 / 11 + by_worker * 8 / 7 - by_cell * 96 / 95
-    estimate = found.difference("a", "b")
-    free = min(11.0, float(estimate.method.split("with ")[1].split()[0]))
-    assert 7 <= free <= 11
+    table = frame.pivot(index="item", columns="worker", values="value")
+    by_arm = [table[sorted(set(frame.loc[frame["arm"] == arm, "worker"]))].to_numpy() for arm in "ab"]
+    apart = by_arm[0].mean(axis=1) - by_arm[1].mean(axis=1)
+    of_items = 8 * apart.var(ddof=1) / 2
+    of_workers = 12 * sum(arm.mean(axis=0).var(ddof=1) for arm in by_arm) / 2
+    rest = [arm - arm.mean(axis=0) - arm.mean(axis=1)[:, None] + arm.mean() for arm in by_arm]
+    noise = sum(float((left**2).sum()) for left in rest) / (2 * 11 * 7)
+    # What items and arms add to the rest is in both terms of it: within an arm, workers see the same items.
+    expected = 2 * (of_items + of_workers - noise) / 96
+    estimate = arm_means(frame, SCORE, arms=["a", "b"]).difference("a", "b")
+    free = float(estimate.method.split("with ")[1].split()[0])
     half = (estimate.high - estimate.low) / 2
     assert half == pytest.approx(stats.t.ppf(0.975, free) * math.sqrt(expected), rel=1e-3)
+    assert 7 <= free <= 25
 
 
 def test_items_that_suit_one_arm_do_not_make_a_difference() -> None:

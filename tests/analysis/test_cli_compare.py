@@ -99,6 +99,7 @@ def test_the_tables_name_the_family_and_never_a_p_of_zero(tmp_path: Path, capsys
         ((*SHAPE, "--low", "0", "--high", "1"), "an answer is outside the scale"),
         (("--value", "item", "--factor", "system"), "is not a number"),
         ((*SHAPE, *SHAPE[2:], *SHAPE[2:]), "there are 3 factors; give one or two"),
+        ((*SHAPE, *SHAPE[2:]), '--factor: "system" is there twice; give two different columns'),
         ((*SHAPE, "--where", "system=a"), "all answers have the level a: there is nothing to compare"),
     ],
 )
@@ -127,3 +128,82 @@ def test_one_worker_or_one_item_has_means_without_intervals(tmp_path: Path, caps
     found = figures(capsys, "compare", path, *SHAPE)["estimates"]["score.system.difference.b.a"]
     assert found["value"] == pytest.approx(1.0) and found["low"] is None
     assert found["note"] == "based on 1 worker only: an interval needs at least 5"
+
+
+def test_a_level_without_answers_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [f"i{at % 20},w{at // 20},{'abc'[at % 3]},{at * 7 % 5 if at % 3 < 2 else ''}" for at in range(120)]
+    path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
+    assert main(["compare", path, *SHAPE]) == 0
+    assert "Without answers, so not compared: c." in capsys.readouterr().out
+    message = refused(capsys, "compare", path, *SHAPE, "--reference", "c")
+    assert "the reference c is no level with answers; there are a, b" in message
+
+
+def test_pairs_of_levels_that_share_no_worker_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Workers 0 to 5 rated a and b, workers 6 to 11 rated c: only a and b have a standardised difference."""
+    rng = np.random.default_rng(2)
+    lines = [
+        f"{system}{item},w{worker},{system},{rng.integers(1, 6)}"
+        for system, workers in (("a", range(6)), ("b", range(6)), ("c", range(6, 12)))
+        for item in range(8)
+        for worker in workers
+    ]
+    path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
+    (comparison,) = figures(capsys, "compare", path, *SHAPE)["figures"].values()
+    expected = "No worker rated both levels of some pairs, so how workers differ is part of their differences: "
+    assert comparison["notes"] == [f"{expected}a – c and b – c."]
+    assert main(["compare", path, *SHAPE]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    standardised = next(row for row in rows if row[:1] == ["c"])
+    assert standardised[4] == "–"
+
+
+def test_levels_whose_answers_do_not_vary_have_no_effect_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"i{at % 20},w{at // 20},{'ab'[at % 2]},{5 if at % 2 else 0.1}" for at in range(120)]
+    path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
+    found = figures(capsys, "compare", path, *SHAPE, "--mixed")
+    effect = found["estimates"]["score.system.effect.b.a"]
+    assert effect["value"] is None and effect["note"] == "answers do not vary within levels"
+    assert found["estimates"]["score.system.difference.b.a"]["low"] is None
+    assert isinstance(found["figures"]["score.system.mixed"], str)
+
+
+def test_a_mixed_model_that_does_not_converge_leaves_the_other_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from statsmodels.regression.mixed_linear_model import MixedLM, MixedLMResults
+
+    fit = MixedLM.fit
+
+    def unfinished(self: MixedLM, **options: object) -> MixedLMResults:
+        result = fit(self, **options)
+        result.converged = False
+        return result
+
+    monkeypatch.setattr(MixedLM, "fit", unfinished)
+    path = write(tmp_path, answers())
+    assert main(["compare", path, *SHAPE, "--mixed"]) == 0
+    out = capsys.readouterr().out
+    assert "No mixed model: it did not converge. The figures above do not need it." in out
+    assert "mixed model, b − a" not in out and "b − a" in out and "nan" not in out
+
+
+def test_one_item_and_equal_answers_have_means_and_no_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one_item = [f"i,w{at},{'ab'[at % 2]},{at % 5}" for at in range(24)]
+    equal = [f"i{at % 10},w{at // 10},{'ab'[at % 2]},4" for at in range(80)]
+    for lines, note in ((one_item, "based on 1 item only"), (equal, "all answers agree")):
+        path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
+        assert main(["compare", path, *SHAPE, "--mixed", "--wmt"]) == 0
+        out = capsys.readouterr().out
+        assert note in out and "No mixed model: " in out
+        assert "nan" not in out and "0.0000" not in out
+
+
+def test_the_ranking_of_wmt_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, answers(5))
+    systems = figures(capsys, "compare", path, *SHAPE, "--wmt")["figures"]["score.system.wmt"]
+    assert [(system["name"], system["cluster"], system["items"]) for system in systems] == [("b", 1, 10), ("a", 2, 10)]
+    assert main(["compare", path, *SHAPE, "--wmt"]) == 0
+    assert "As WMT computes it: rank-sum tests" in capsys.readouterr().out

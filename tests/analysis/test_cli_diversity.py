@@ -316,7 +316,6 @@ def test_files_that_cannot_be_read(
     "words",
     [
         ["diversity", SMALL, "--metric", "distinct-n,bleu"],
-        ["contest", SMALL],
         ["contest", SMALL, "--metric", "cos-sim", "--draws", "1"],
         ["contest", SMALL, "--metric", "cos-sim", "--confidence", "95"],
     ],

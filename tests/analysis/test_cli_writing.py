@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from analysis.__main__ import main
-from analysis.commands.writing import COLUMNS
+from analysis.commands.written_lines import COLUMNS
 from analysis.data import write_bundle
 from analysis.report.source import Source
 from analysis.report.stories import lines_of

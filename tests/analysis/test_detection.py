@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from scipy import stats
 from statsmodels.stats.anova import anova_lm
 from statsmodels.stats.multicomp import pairwise_tukeyhsd
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 from statsmodels.stats.weightstats import DescrStatsW, ttest_ind
 
 from analysis.detection import (
@@ -36,6 +34,7 @@ from analysis.detection import (
     tukey,
     worker_scores,
 )
+from tests.analysis.support.two_way import reference_spread
 
 
 def small(**groups: list[str]) -> Judgements:
@@ -239,15 +238,15 @@ def crossed(
     return judgements_from_arrays(worker, text, source, answer, groups={"model": model})
 
 
-def test_accuracy_has_the_two_way_variance_of_statsmodels() -> None:
+def test_accuracy_has_the_two_way_variance_by_moments() -> None:
     judged = crossed()
     right = judged.frame["right"].to_numpy(dtype=float)
     clusters = [pd.factorize(judged.frame[name])[0] for name in ("text", "worker")]
-    both, _, _ = cov_cluster_2groups(sm.OLS(right, np.ones(len(right))).fit(), *clusters)
+    reference = reference_spread(right, *clusters)
     accuracy = measures(judged).accuracy
     p = right.mean()
     ends = [math.log(end / (1 - end)) for end in (accuracy.low, accuracy.high)]
-    half = stats.t.ppf(0.975, 19) * math.sqrt(both[0, 0]) / (p * (1 - p))
+    half = stats.t.ppf(0.975, reference.freedom) * math.sqrt(reference.variance) / (p * (1 - p))
     assert (ends[1] - ends[0]) / 2 == pytest.approx(half, rel=1e-9)
     assert accuracy.method.startswith("clustered by 20 texts and 60 workers")
 

@@ -84,7 +84,7 @@ def test_too_many_levels_and_one_level_are_said(tmp_path: Path) -> None:
     for at, item in enumerate(items):
         item["cells"] |= {"one": "same", "prompt": f"p{at}"}
     page, found = findings(items, values, tmp_path, factors=(Factor("one"), Factor("none"), Factor("system")))
-    assert "By one, on creative: all answers have the level same: there is nothing to compare." in page
+    assert "By one: All items have the same level of one, same, so there is nothing to compare." in page
     assert "levels by system" in found and "levels by one" not in found
 
 
@@ -185,6 +185,24 @@ def test_suggestions_need_several_items_per_level_and_skip_what_says_the_same() 
         for at in range(8)
     ]
     assert [factor.name for factor in factors_of(study_data(items, {}, **LIKERT))] == ["system"]
+
+
+def test_a_level_whose_items_nobody_rated_is_named(tmp_path: Path) -> None:
+    items, values = rated((1.0, 0.0, 0.0))
+    items.append(a_set("new", cells={"system": "medium", "domain": "a"}))
+    page, found = findings(items, values, tmp_path, factors=(Factor("system"),))
+    assert "By system, without answers on creative, so not compared: medium." in page
+    assert {row["level"]["name"] for row in found["levels by system"]} == set(SYSTEMS)
+
+
+def test_choices_between_texts_of_one_system_are_counted_where_they_are_left_out(tmp_path: Path) -> None:
+    items, values = choices(False)
+    items.append(a_set("same", cells={"system_1": "human", "system_2": "human"}))
+    values = {**values, ("same", "w0"): 1.0, ("same", "w1"): -1.0}
+    system = Factor("system", "part", parts={"1": "system_1", "2": "system_2"})
+    page, found = findings(items, values, tmp_path, **(CHOICE | {"factors": (system,)}))
+    assert "Left out, because both texts have the same system: 2 choices on overall." in page
+    assert [row["choices"] for row in found["choices by system"]] == [96, 96]
 
 
 def test_categories_have_shares_by_level(tmp_path: Path) -> None:

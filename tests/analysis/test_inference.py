@@ -16,6 +16,7 @@ from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis.inference import (
     Dimensions,
+    LevelFigures,
     figures_from_influence,
     holm,
     mean_correlation,
@@ -25,6 +26,8 @@ from analysis.inference import (
     ratios,
     sd_estimate,
 )
+from analysis.inference.small_samples import MOST_ANSWERS, Design, degrees_of_freedom, multipliers
+from tests.analysis.support.two_way import anova_of_mean, one_way_of_statsmodels, reference_spread
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -41,40 +44,63 @@ def crossed_answers(
     return effects + rng.normal(size=len(item)), item, worker
 
 
-def test_a_mean_has_the_variance_of_statsmodels() -> None:
-    values, items, workers = crossed_answers()
+def test_a_mean_of_a_complete_table_has_the_variance_of_the_analysis_of_variance() -> None:
+    values, items, workers = crossed_answers(per_item=12)
+    table = values.reshape(30, 12)[np.arange(30)[:, None], np.argsort(workers.reshape(30, 12), axis=1)]
+    reference = anova_of_mean(table)
     figure = ratios(values, np.ones(len(values)), Dimensions.of(items=items, workers=workers))
-    fit = sm.OLS(values, np.ones(len(values))).fit()
-    both, _, _ = cov_cluster_2groups(fit, items, workers)
-    assert figure.standard_error() == pytest.approx(math.sqrt(both[0, 0]), rel=1e-9)
-    half = stats.t.ppf(0.975, 11) * math.sqrt(both[0, 0])
+    assert figure.standard_error() == pytest.approx(math.sqrt(reference.variance), rel=1e-9)
+    half = stats.t.ppf(0.975, reference.freedom) * math.sqrt(reference.variance)
     estimate = figure.estimate()
     assert (estimate.low, estimate.high) == pytest.approx((values.mean() - half, values.mean() + half), rel=1e-9)
-    assert estimate.n == 150
-    assert estimate.method == "clustered by 30 items and 12 workers; t with 11 degrees of freedom"
-    assert figure.p() == pytest.approx(2 * stats.t.sf(abs(values.mean()) / math.sqrt(both[0, 0]), 11), rel=1e-9)
+    assert estimate.n == 360
+    assert estimate.method.startswith(f"clustered by 30 items and 12 workers; t with {reference.freedom:.4g} degrees")
 
 
-def test_a_difference_of_crossed_levels_has_the_variance_of_statsmodels() -> None:
-    """Every item and every worker has answers on both systems."""
-    values, items, workers = crossed_answers(per_item=12)
+@pytest.mark.parametrize("per_item", [1, 3, 5])
+def test_a_mean_of_an_incomplete_table_has_the_variance_by_moments(per_item: int) -> None:
+    """By large matrices; the sums over items and over workers are those of statsmodels."""
+    values, items, workers = crossed_answers(per_item=per_item)
+    figure = ratios(values, np.ones(len(values)), Dimensions.of(items=items, workers=workers))
+    spread = figure.spread(np.array([1.0]))
+    reference = reference_spread(values, items, workers)
+    assert spread.variance == pytest.approx(reference.variance, rel=1e-9)
+    if per_item > 1:  # with one answer an item, items are cells
+        assert spread.freedom == pytest.approx(reference.freedom, rel=1e-9)
+    for name, codes in (("items", items), ("workers", workers)):
+        alone = ratios(values, np.ones(len(values)), Dimensions.of(**{name: codes}))
+        assert alone.standard_error() ** 2 == pytest.approx(one_way_of_statsmodels(values, codes), rel=1e-9)
+
+
+def test_large_studies_have_the_published_variance() -> None:
+    """The multipliers tend to (1, 1, −1): statsmodels' two-way variance (Cameron, Gelbach & Miller 2011)."""
+    values, items, workers = crossed_answers(items=600, workers=300, per_item=5)
+    figure = ratios(values, np.ones(len(values)), Dimensions.of(items=items, workers=workers))
+    both = cov_cluster_2groups(sm.OLS(values, np.ones(len(values))).fit(), items, workers)[0]
+    assert figure.standard_error() ** 2 == pytest.approx(both[0, 0], rel=0.01)
+    assert figure.standard_error() ** 2 != pytest.approx(both[0, 0], rel=1e-6)
+
+
+@pytest.mark.parametrize("layout", ["both", "crossed"])
+def test_a_difference_of_levels_has_the_variance_by_moments(layout: str) -> None:
+    """Items and workers have answers on both systems, once for each cell or twice."""
+    values, items, workers = crossed_answers(per_item=5 if layout == "both" else 3)
     system = (items + workers) % 2
-    below = np.stack([system == 0, system == 1], axis=1).astype(float)
-    figures = ratios(values[:, None] * below, below, Dimensions.of(items=items, workers=workers))
-    fit = sm.OLS(values, below).fit()
-    both, one, other = cov_cluster_2groups(fit, items, workers)
-    contrast = np.array([1.0, -1.0])
-    n = len(values)
-    # statsmodels' (N − 1)/(N − K), K = 2, is no part of the published factor G/(G − 1). A cell is in one level here, so
-    # its factor is 180/179, not 360/359.
-    expected = contrast @ both @ contrast * (n - 2) / (n - 1)
-    # The cautious test: not below either one-way variance.
-    largest = max(expected, *(contrast @ matrix @ contrast * (n - 2) / (n - 1) for matrix in (one, other)))
-    t = figures.difference(0, 1).value / math.sqrt(largest)
-    assert figures.p_difference(0, 1, cautious=True) == pytest.approx(2 * stats.t.sf(abs(t), 11), rel=2e-2)
-    estimate = figures.difference(0, 1)
-    half = (estimate.high - estimate.low) / 2
-    assert half == pytest.approx(stats.t.ppf(0.975, 11) * math.sqrt(expected), rel=3e-3)
+    if layout == "crossed":
+        values, items, workers = np.append(values, values[::-1]), np.tile(items, 2), np.tile(workers, 2)
+        system = np.repeat([0, 1], len(values) // 2)
+    below = np.eye(2)[system]
+    reference = reference_spread(values, items, workers, system)
+    dimensions = Dimensions.of(items=items, workers=workers)
+    for figures in (
+        ratios(values[:, None] * below, below, dimensions),
+        LevelFigures(values, system, 2, dimensions),
+    ):
+        weights = figures.weights_of(0, 1)
+        spread = figures.spread(weights)
+        assert figures.difference(0, 1).value == pytest.approx(reference.value)
+        assert spread.variance == pytest.approx(reference.variance, rel=1e-9)
+        assert spread.freedom == pytest.approx(reference.freedom, rel=1e-9)
 
 
 def test_levels_with_workers_to_themselves_give_welchs_test() -> None:
@@ -295,3 +321,46 @@ def test_holms_correction_is_that_of_statsmodels() -> None:
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1])
     assert holm([0.04, math.nan, 0.01])[[0, 2]] == pytest.approx([0.04, 0.02])
     assert math.isnan(holm([0.04, math.nan, 0.01])[1])
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+def test_pearsons_r_varies_as_leaving_out_each_item_shows(mirrored: bool) -> None:
+    """One answer an item: the jackknife of Fisher's z over items (SciPy's r without each), (n − 1)/n · Σ (z without −
+    z)². The mean of the z without each item is not taken, as in the variances of agreement."""
+    rng = np.random.default_rng(12)
+    labels = rng.normal(0.3, 1, 14)
+    answers = 0.6 * labels + rng.normal(size=14)
+
+    def r_of(rows: Ints) -> float:
+        x, y = answers[rows], labels[rows]
+        if mirrored:
+            x, y = np.append(x, -x), np.append(y, -y)
+        return float(stats.pearsonr(x, y).statistic)
+
+    everything = np.arange(14)
+    whole = r_of(everything)
+    left_out = [np.arctanh(r_of(np.delete(everything, item))) for item in everything]
+    variance = 13 / 14 * sum((z - np.arctanh(whole)) ** 2 for z in left_out)
+    estimate = mean_correlation(
+        labels, everything, answers, Dimensions.of(items=everything), kind="pearson", mirrored=mirrored
+    )
+    assert estimate.value == pytest.approx(whole)
+    half = stats.t.ppf(0.975, 13) * math.sqrt(variance)
+    ends = (math.tanh(math.atanh(whole) - half), math.tanh(math.atanh(whole) + half))
+    assert (estimate.low, estimate.high) == pytest.approx(ends, rel=1e-6)
+
+
+def test_degrees_of_freedom_are_those_of_satterthwaite_and_not_below_the_smaller_number() -> None:
+    """By hand: (2 + 3)²/(2²/4 + 3²/9) = 12.5; with what cells take away, 1²/2 = 0.5 gives way to the smaller, 4."""
+    parts, freedom = {"items": 2.0, "workers": 3.0}, {"items": 4.0, "workers": 9.0}
+    assert degrees_of_freedom(5.0, parts, freedom) == pytest.approx(12.5)
+    assert degrees_of_freedom(1.0, parts, freedom) == 4.0
+
+
+def test_a_design_that_says_nothing_has_the_published_formula() -> None:
+    """More answers than MOST_ANSWERS; or two workers for everything, of whom centring takes away one half."""
+    design = Design(np.arange(6), np.zeros(6, dtype=np.int64), np.full(6, 1 / 6), np.full(6, 1 / 6))
+    assert multipliers(design, np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])) is None
+    many = MOST_ANSWERS + 1
+    large = Design(np.arange(many), np.zeros(many, dtype=np.int64), np.full(many, 1 / many), np.full(many, 1 / many))
+    assert multipliers(large, np.arange(many) // 5, np.arange(many) % 5) is None

@@ -7,17 +7,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis.inference import Dimensions
 from analysis.preference import Choices, binomial_test, count_choices, majorities, preference, win_share
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, Values, a_set, study_data
+from tests.analysis.support.two_way import reference_spread
 
 
 @pytest.mark.parametrize(("wins", "losses", "p"), [(76, 122, 0.0013), (108, 160, 0.0018)])
@@ -72,21 +72,20 @@ def crossed_choices(
     return np.where(latent > 0, 1.0, -1.0), Dimensions.of(items=item, workers=worker)
 
 
-def test_the_share_has_the_interval_of_statsmodels_two_way_clusters() -> None:
+def test_the_share_has_the_two_way_interval_by_moments() -> None:
     choices, dimensions = crossed_choices(np.random.default_rng(4))
     choices[::10] = 0  # ties are left out
     found = preference(choices, dimensions)
     kept = choices != 0
     won = (choices[kept] == 1).astype(float)
-    fit = OLS(won, np.ones(len(won))).fit()
-    both = cov_cluster_2groups(fit, dimensions.codes["items"][kept], dimensions.codes["workers"][kept])[0][0, 0]
+    reference = reference_spread(won, dimensions.codes["items"][kept], dimensions.codes["workers"][kept])
     share = won.mean()
-    half = stats.t.ppf(0.975, 11) * math.sqrt(both) / (share * (1 - share))
+    half = stats.t.ppf(0.975, reference.freedom) * math.sqrt(reference.variance) / (share * (1 - share))
     bounds = [1 / (1 + math.exp(-(math.log(share / (1 - share)) + sign * half))) for sign in (-1, 1)]
     assert (found.share.low, found.share.high) == pytest.approx(bounds)
     assert (found.share.n, found.share.n_of) == (len(won), "answers")
-    t = math.log(share / (1 - share)) * share * (1 - share) / math.sqrt(both)
-    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), 11))
+    t = math.log(share / (1 - share)) * share * (1 - share) / math.sqrt(reference.variance)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(t), reference.freedom))
 
 
 def test_no_preference_is_found_in_about_one_study_of_twenty() -> None:
@@ -132,7 +131,8 @@ def test_systems_are_counted_whatever_side_they_stand_on(tmp_path: Path) -> None
 
 
 def test_kappa_of_three_categories(tmp_path: Path) -> None:
-    # Two items, three raters: (1, 1, −1) and (−1, −1, −1): P = 2/3, shares 1/3 and 2/3, P_e = 5/9, κ = 1/4.
+    # Two items, three raters: (1, 1, −1) and (−1, −1, −1): P = 2/3. The texts have no names, so both orders count:
+    # shares 1/2 and 1/2, P_e = 1/2, κ = 1/3.
     values: Values = {
         ("a", "x"): 1, ("a", "y"): 1, ("a", "z"): -1, ("b", "x"): -1, ("b", "y"): -1, ("b", "z"): -1,
     }  # fmt: skip
@@ -140,7 +140,7 @@ def test_kappa_of_three_categories(tmp_path: Path) -> None:
     _, sections = built(study_data(["a", "b"], values, **CHOICE), tmp_path)
 
     found = sections["preference"]["overall"]
-    assert found["fleiss_kappa"]["value"] == pytest.approx((2 / 3 - 5 / 9) / (1 - 5 / 9))
+    assert found["fleiss_kappa"]["value"] == pytest.approx(1 / 3)
     # The items' file names no systems.
     assert (found["pairs"][0]["first"], found["pairs"][0]["second"]) == ("first text", "second text")
 
@@ -207,3 +207,24 @@ def test_agreement_does_not_depend_on_which_system_the_file_calls_first(tmp_path
         assert agreed["Fleiss’ κ"] == sections["preference"]["overall"]["fleiss_kappa"]
         found.append(agreed)
     assert found[0] == found[1]
+
+
+def test_agreement_on_texts_without_system_names_counts_both_orders(tmp_path: Path) -> None:
+    """Turning half of the items round changes neither α nor κ; α is the krippendorff package's on both orders."""
+    rng = np.random.default_rng(7)
+    chosen = {(f"i{at}", f"w{of}"): int(rng.choice([1, 1, 0, -1])) for at in range(18) for of in range(6)}
+    table = np.array([[chosen[f"i{at}", f"w{of}"] for at in range(18)] for of in range(6)], dtype=float)
+    agreed = []
+    for name, flip in (("as_filed", set()), ("turned", {f"i{at}" for at in range(18) if at % 4 > 1})):
+        items = [an_item(f"i{at}", "", "") for at in range(18)]
+        values: Values = {key: -value if key[0] in flip else value for key, value in chosen.items()}
+        _, sections = built(study_data(items, values, **CHOICE), tmp_path / name)
+        agreed.append(sections["answers"]["overall"]["agreement"])
+        assert agreed[-1]["Fleiss’ κ"] == sections["preference"]["overall"]["fleiss_kappa"]
+    for name, coefficient in agreed[0].items():
+        for part in ("value", "low", "high"):
+            assert coefficient[part] == pytest.approx(agreed[1][name][part], rel=1e-9)
+    reference = krippendorff.alpha(np.hstack([table, -table]), level_of_measurement="nominal")
+    assert agreed[0]["Krippendorff’s α, nominal"]["value"] == pytest.approx(reference, rel=1e-9)
+    alone = krippendorff.alpha(table, level_of_measurement="nominal")
+    assert alone != pytest.approx(reference, abs=0.005)

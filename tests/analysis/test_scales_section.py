@@ -9,14 +9,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.api import OLS
-from statsmodels.stats.sandwich_covariance import cov_cluster_2groups
 
 from analysis import plots
 from analysis.description import ReportSection
 from analysis.plots import Words
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import LIKERT, Values, a_set, arm, study_data
+from tests.analysis.support.two_way import anova_of_mean
 
 ITEMS = [a_set(f"i{at}", label=at // 2) for at in range(4)]
 #: Two workers; items 1 2 5 6 and 3 2 7 6.
@@ -44,7 +43,7 @@ def test_statements_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
-    """Against statsmodels' two-way clustered standard error, on the logit scale between the ends of the scale."""
+    """Every worker rated every item: the analysis of variance, on the logit scale between the ends of the scale."""
     rng = np.random.default_rng(5)
     tastes, levels = rng.normal(0, 1, 8), rng.normal(0, 1, 12)
     values: Values = {
@@ -55,15 +54,15 @@ def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
     _, sections = built(study_data([a_set(f"t{at}") for at in range(12)], values, **LIKERT), tmp_path)
 
     rated = np.array(list(values.values()), dtype=float)
-    items, workers = np.divmod(np.arange(96), 8)
-    both = cov_cluster_2groups(OLS(rated, np.ones(96)).fit(), items, workers)[0][0, 0]
+    reference = anova_of_mean(rated.reshape(12, 8))
     mean = rated.mean()
     centre, slope = math.log((mean - 1) / (7 - mean)), 6 / ((mean - 1) * (7 - mean))
-    half = stats.t.ppf(0.975, 7) * math.sqrt(both) * slope
+    half = stats.t.ppf(0.975, reference.freedom) * math.sqrt(reference.variance) * slope
     bounds = [1 + 6 / (1 + math.exp(-(centre + sign * half))) for sign in (-1, 1)]
     found = sections["scales"]["statements"]["creative"]["mean"]
     assert (found["low"], found["high"]) == pytest.approx(bounds)
-    assert found["method"] == "clustered by 12 items and 8 workers; t with 7 degrees of freedom"
+    start = f"clustered by 12 items and 8 workers; t with {reference.freedom:.4g} degrees of freedom"
+    assert found["method"] == f"{start}; with fewer than 15 of either, 92 to 99% of such 95% intervals are right"
 
 
 def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ def test_items_in_the_order_of_the_file(study: Study) -> None:
         "workers": 1,
         "low": None,
         "high": None,
+        "part": "",
     }
     assert sum(item["submissions"] for item in found) == 1
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from django.db import Error, connection, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 
 from annotation import sql
 
@@ -55,6 +56,37 @@ def test_a_new_connection_prepares_its_statements_again() -> None:
     connection.close()
     assert sql.fetch_one(ADD, 1) == (42,)
     assert len(prepared()) == 1
+
+
+def test_statements_are_planned_again_as_tables_grow() -> None:
+    """Nobody counts the rows of a temporary table, so PostgreSQL itself never makes another plan."""
+
+    def plan() -> str:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN EXECUTE hitserver_0 (7)")
+            return "\n".join(line for (line,) in cursor.fetchall())
+
+    def fetch(times: int) -> None:
+        for _ in range(times):
+            assert sql.fetch_one("SELECT number FROM growing WHERE number = %s", 7) == (7,)
+
+    sql.execute("CREATE TEMPORARY TABLE growing AS SELECT generate_series(1, 20) AS number")
+    sql.execute("CREATE INDEX ON growing (number)")
+    sql.execute("ANALYZE growing")
+    fetch(10)
+    assert "Seq Scan" in plan()
+
+    sql.execute("INSERT INTO growing SELECT generate_series(21, 20000)")
+    fetch(sql.PLANNED_AGAIN_AFTER)
+    assert "Index" in plan()
+
+
+def test_plans_are_made_again_less_and_less_often() -> None:
+    with CaptureQueriesContext(connection) as statements:
+        for _ in range(20 * sql.PLANNED_AGAIN_AFTER):
+            sql.fetch_one(ADD, 1)
+    # After 1, 2, 4, 8 and 16 times as many, each with the statement that follows, so no request takes one query more.
+    assert sum(statement["sql"].startswith("DISCARD PLANS; EXECUTE") for statement in statements) == 5
 
 
 @override_settings(PREPARED_STATEMENTS=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 ARGS = [
     "--no-sandbox",
@@ -23,6 +23,10 @@ ARGS = [
 NARROW = {"width": 390, "height": 844}
 WIDE = {"width": 1280, "height": 900}
 NewPage = Callable[..., Page]
+#: Milliseconds until a test gives up. On a quiet machine nothing takes a tenth of it.
+PATIENCE = 60_000
+#: Milliseconds between two questions of a page that updates itself, and a little more.
+NEXT_UPDATE = 4_500
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +34,7 @@ def browser(chromium: str) -> Iterator[Browser]:
     # Playwright's own event loop runs in this thread; Django would take the tests for asynchronous code.
     before = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=chromium, args=ARGS)
         yield found
@@ -48,7 +53,7 @@ def new_page(browser: Browser) -> Iterator[NewPage]:
         # No animations: axe would measure the contrast of a button halfway between two colours.
         options = {"reduced_motion": "reduce"} | options
         context = browser.new_context(viewport=viewport, **options)  # type: ignore[arg-type]
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(PATIENCE)
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))

@@ -14,7 +14,7 @@ from pytest_django.live_server_helper import LiveServer
 from annotation.models import Flag, Item, Membership, Review, Study, Submission
 from annotation.studies.storing import close_study
 from tests.annotation.console_helpers import PASSWORD, make_user
-from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
+from tests.browser.conftest import NARROW, NEXT_UPDATE, WIDE, NewPage, axe_problems
 from tests.factories import make_participant, make_study, make_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -66,7 +66,7 @@ def test_a_study_from_a_file_to_the_first_rating(live_server: LiveServer, new_pa
     worker = new_page(viewport=NARROW)
     rate_one(worker, live_server.url + reverse("study_start", args=["replies-to-comments"]))
     # The page is not loaded again: it fetches its figures itself.
-    expect(page.get_by_text("1 of 4", exact=True).first).to_be_visible(timeout=12_000)
+    expect(page.get_by_text("1 of 4", exact=True).first).to_be_visible()
 
 
 def upload(page: Page, path: Path, content: str) -> None:
@@ -103,22 +103,22 @@ def test_progress_updates_without_taking_the_focus_and_says_when_it_is_old(
 ) -> None:
     study = full_study()
     page = new_page()
+    page.clock.install()
     sign_in(page, live_server)
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     flagged = page.get_by_role("link", name=re.compile("flagged submission"))
     flagged.focus()
     make_submission(study=study)
-    expect(page.get_by_text("7 of 90", exact=True).first).to_be_visible(timeout=12_000)
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("7 of 90", exact=True).first).to_be_visible()
     expect(flagged).to_be_focused()
 
     page.route("**/progress/*", lambda route: route.abort())
-    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_visible(
-        timeout=12_000
-    )
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_visible()
     page.unroute("**/progress/*")
-    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_hidden(
-        timeout=12_000
-    )
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("The server is not responding, so these figures are out of date.")).to_be_hidden()
 
 
 def test_a_file_that_is_too_large_is_reported_before_it_is_sent(
@@ -220,12 +220,16 @@ def test_times_are_those_of_the_readers_own_clock(live_server: LiveServer, new_p
 def test_the_overview_stops_asking_once_the_study_is_closed(live_server: LiveServer, new_page: NewPage) -> None:
     study = full_study()
     page = new_page()
+    page.clock.install()
     sign_in(page, live_server)
     page.goto(live_server.url + reverse("console_study", args=[study.slug]))
     expect(page.get_by_text("updates automatically")).to_be_visible()
     close_study(study=study, actor="somebody else")
-    expect(page.get_by_text("The study is closed: the link shows this")).to_be_visible(timeout=12_000)
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("The study is closed: the link shows this")).to_be_visible()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(5_000)
+    for _ in range(2):
+        page.clock.fast_forward(NEXT_UPDATE)
+    page.wait_for_timeout(500)  # a question that was sent would be noted by now
     assert asked == []

@@ -93,13 +93,13 @@ def test_the_pages_are_accessible_and_fit(
     sign_in(page, live_server)
     pages = [
         (likert, "console_settings"),
-        *((study, name) for name in ("console_arms", "console_upload", "console_publish")),
+        *((study, name) for name in ("console_arms", "console_factors", "console_upload", "console_publish")),
     ]
     urls = [reverse(name, args=[each.slug]) for each, name in pages] + [reverse("console_arm", args=[study.slug, 1])]
     for url in urls:
         check(page, live_server.url + url, axe_core)
     publish(study=study, actor="ada")
-    for name in ("console_items", "console_arms", "console_settings"):
+    for name in ("console_items", "console_arms", "console_factors", "console_settings"):
         check(page, live_server.url + reverse(name, args=[study.slug]), axe_core)
 
 

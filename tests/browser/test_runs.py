@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from generation.models import Chunk, GenerationRun, LanguageModel
-from tests.browser.conftest import NARROW, WIDE, NewPage, axe_problems
+from tests.browser.conftest import NARROW, NEXT_UPDATE, WIDE, NewPage, axe_problems
 from tests.factories import make_researcher
 from tests.generation.support.finished_runs import make_run
 
@@ -60,6 +60,7 @@ def test_the_page_follows_a_run_to_its_end_and_then_stops_asking(
     live_server: LiveServer, new_page: NewPage, run: GenerationRun
 ) -> None:
     page = new_page()
+    page.clock.install()
     open_run(page, live_server)
     expect(page.get_by_text("2 of 10 stored")).to_be_visible()
     expect(page.get_by_text("Not stored yet")).to_be_visible()
@@ -67,16 +68,20 @@ def test_the_page_follows_a_run_to_its_end_and_then_stops_asking(
 
     texts = [TEXT | {"text": "A second text came while the page was open."}, TEXT]
     Chunk.objects.filter(run=run, number=1).update(preview={"n": 3, "tokens": 21, "seconds": 4.0, "texts": texts})
-    expect(page.get_by_text("A second text came while the page was open.")).to_be_visible(timeout=12_000)
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("A second text came while the page was open.")).to_be_visible()
     expect(page.get_by_text("3 more texts are written")).to_be_visible()
     expect(page.locator("details[open]")).to_have_count(1)  # what was opened stays open
 
     end(run)
-    expect(page.get_by_text("10 of 10 stored")).to_be_visible(timeout=12_000)
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("10 of 10 stored")).to_be_visible()
     expect(page.get_by_role("button", name="Cancel the run")).to_have_count(0)
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(7_000)
+    for _ in range(2):
+        page.clock.fast_forward(NEXT_UPDATE)
+    page.wait_for_timeout(500)  # a question that was sent would be noted by now
     assert asked == []
 
 
@@ -87,18 +92,20 @@ def test_without_javascript_the_page_loads_itself_again_until_the_end(
     open_run(page, live_server)
     expect(page.get_by_text("2 of 10 stored")).to_be_visible()
     end(run)
-    expect(page.get_by_text("10 of 10 stored")).to_be_visible(timeout=20_000)
+    expect(page.get_by_text("10 of 10 stored")).to_be_visible()
     assert page.locator("noscript meta").count() == 0
 
 
 def test_a_check_s_result_appears_by_itself(live_server: LiveServer, new_page: NewPage, run: GenerationRun) -> None:
     page = new_page()
+    page.clock.install()
     soon = timezone.now().timestamp() + 60
     LanguageModel.objects.update(check_state="waiting")
     open_run(page, live_server, f"/console/models/?until={soon:.0f}")
     expect(page.get_by_text("Not checked yet")).to_be_visible()
     LanguageModel.objects.update(check_state="passed")
-    expect(page.get_by_text("Works", exact=True)).to_be_visible(timeout=20_000)
+    page.clock.fast_forward(NEXT_UPDATE)
+    expect(page.get_by_text("Works", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["/console/runs/pilot/", "/console/runs/", "/console/runs/new/", "/console/models/"])

@@ -212,7 +212,7 @@ def test_time_per_question_and_pastes_are_measured(page: Page) -> None:
     expect(page.locator("h1")).to_have_text("Rate one reply")
     timing = Step.objects.get().timing["own"]
     assert timing["pastes"] == 1
-    assert 0.4 <= timing["seconds"] <= 8
+    assert 0.4 <= timing["seconds"] <= 60
     assert timing["at"] == pytest.approx(timing["seconds"], abs=0.2)
 
 

@@ -16,7 +16,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from hitserver import celery_app, settings
-from tests.services import ROOT, wait_for
+from tests.services import PATIENCE_SECONDS, ROOT, wait_for
 from tests.support import clean_environment
 
 SEND = (
@@ -43,7 +43,7 @@ class Queue:
 
     def run(self, code: str, *arguments: str) -> None:
         command = [sys.executable, "-c", code, *arguments]
-        subprocess.run(command, env=self.environment, cwd=ROOT, check=True, timeout=30)
+        subprocess.run(command, env=self.environment, cwd=ROOT, check=True, timeout=PATIENCE_SECONDS)
 
     def send(self, task: str, *arguments: str) -> None:
         self.run(SEND, task, self.name, *arguments)
@@ -61,7 +61,7 @@ class Queue:
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGQUIT)
-                process.wait(timeout=20)
+                process.wait(timeout=PATIENCE_SECONDS)
 
 
 def text_of(path: Path) -> str:
@@ -108,7 +108,7 @@ def test_a_task_whose_worker_ends_is_begun_again(tmp_path: Path, end: signal.Sig
     with queue.worker() as worker:
         wait_for(lambda: text_of(trace) == "begun\n", "the first try")
         worker.send_signal(end)
-        worker.wait(timeout=20)
+        worker.wait(timeout=PATIENCE_SECONDS)
     with queue.worker():
         wait_for(lambda: text_of(trace) == "begun\nbegun\ndone\n", "the second try")
 

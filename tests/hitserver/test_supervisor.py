@@ -19,7 +19,7 @@ import pytest
 
 from hitserver import supervisor
 from hitserver.supervisor import Child, Supervisor
-from tests.services import ROOT, wait_for
+from tests.services import PATIENCE_SECONDS, ROOT, wait_for
 from tests.support import Server, clean_environment, start_server
 
 Start = Callable[..., Server]
@@ -34,7 +34,7 @@ STUBBORN = [
 
 
 def healthy(server: Server) -> bool:
-    with urllib.request.urlopen(f"{server.base_url}/healthz", timeout=10) as response:
+    with urllib.request.urlopen(f"{server.base_url}/healthz", timeout=PATIENCE_SECONDS) as response:
         return bool(response.status == 200)
 
 
@@ -67,8 +67,8 @@ def test_it_starts_serves_and_stops_whole(live_processes: Start) -> None:
     assert healthy(server)
     for word in ("gunicorn", "default", "gpu", "beat"):
         assert child_with(server, word).is_running()
-    wait_for(lambda: both_workers_run(server), "the workers", seconds=60)
-    wait_for(lambda: any(server.var.glob("beat-schedule*")), "the scheduler", seconds=60)
+    wait_for(lambda: both_workers_run(server), "the workers")
+    wait_for(lambda: any(server.var.glob("beat-schedule*")), "the scheduler")
     time.sleep(0.5)  # while it writes its file, Celery's scheduler ends with a traceback
     processes = server.processes()
 
@@ -137,12 +137,12 @@ def child_with_other_pid(server: Server, pid: int) -> bool:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
 def test_nothing_outlives_a_killed_supervisor(live_processes: Start) -> None:
     server = live_processes(worker=True)
-    wait_for(lambda: both_workers_run(server), "the workers", seconds=60)
+    wait_for(lambda: both_workers_run(server), "the workers")
     processes = server.processes()
     assert len(processes) > 6
     server.process.kill()
 
-    wait_for(lambda: gone(processes), "the end of all processes", seconds=5)
+    wait_for(lambda: gone(processes), "the end of all processes")
 
 
 def test_a_port_in_use_is_reported_immediately(tmp_path: Path) -> None:

@@ -74,6 +74,13 @@ def counts_of(source: Source) -> dict[str, Any]:
         "items_complete": complete,
         "items_incomplete": len(items) - complete,
         "items_without_rating": int((items["n"] == 0).sum()),
+        "submissions_per_item": {
+            "median": float(items["n"].median()),
+            "least": int(items["n"].min()),
+            "most": int(items["n"].max()),
+        }
+        if len(items)
+        else None,
         "items_of_other_roles": data.items.loc[data.items["role"] != "main", "role"].value_counts().to_dict(),
         "submissions_used": len(used),
         "submissions_left_out": data.excluded,

@@ -7,13 +7,10 @@ from dataclasses import replace
 
 from analysis.estimate import Estimate, p_equals
 from analysis.findings import Answers, Comparison, Difference, LevelResult
-from analysis.findings.answers import natural
+from analysis.findings.answers import names_in_words, natural
 from analysis.inference import ratios
 from analysis.report.estimates import number, with_interval
 from common.words import counted
-
-#: More names would not be read.
-MOST_NAMED = 4
 
 
 def possible_ranks(level: LevelResult) -> str:
@@ -63,7 +60,9 @@ def comparison_sentence(factor: str, comparison: Comparison) -> str:
     if len(tied) == len(comparison.levels):
         start = f"The data do not show which {factor} is ahead"
     else:
-        start = f"{names(tied)} may be the best by {factor}, ahead of the others; the data do not separate them"
+        start = (
+            f"{names_in_words(tied)} may be the best by {factor}, ahead of the others; the data do not separate them"
+        )
     means = f"{best.name} has {with_interval(best.mean)}, {second.name} {with_interval(second.mean)}"
     return f"{start}: {means}. {size_of(difference)}."
 
@@ -79,10 +78,12 @@ def reference_sentence(comparison: Comparison) -> str:
         side = "above" if pair.difference.value > 0 else "below"
         groups[side if pair.p_corrected < 0.05 else "not significantly different from"].append(pair.first)
     parts = [
-        f"{names(members)} {'is' if len(members) == 1 else 'are'} {side}" for side, members in groups.items() if members
+        f"{names_in_words(members)} {'is' if len(members) == 1 else 'are'} {side}"
+        for side, members in groups.items()
+        if members
     ]
     if untested:
-        parts.append(f"there is no test of {names([pair.first for pair in untested])}")
+        parts.append(f"there is no test of {names_in_words([pair.first for pair in untested])}")
     largest = max(comparison.differences, key=lambda pair: abs(pair.difference.value))
     start = f"{'; '.join(parts)} {base.name}, which has {with_interval(base.mean)}."
     return f"{start} The largest difference: {largest.first}. {size_of(largest)}."
@@ -110,11 +111,3 @@ def mean_sentence(answers: Answers) -> str:
     mean = ratios(answers.values * weights, weights, answers.dimensions).estimate(bounds=answers.bounds)
     why = f" There is no interval: {mean.note}." if mean.note else ""
     return f"Mean {with_interval(mean)}, over {counted(len(answers), 'answer')}.{why}"
-
-
-def names(levels: list[str]) -> str:
-    """“a, b and c”; the first few of many."""
-    shown = (
-        levels if len(levels) <= MOST_NAMED else [*levels[: MOST_NAMED - 1], f"{len(levels) - MOST_NAMED + 1} others"]
-    )
-    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

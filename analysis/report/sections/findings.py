@@ -15,10 +15,11 @@ import pandas as pd
 
 from analysis import plots
 from analysis.description import Factor, Score
-from analysis.estimate import Estimate
-from analysis.factors import level_names, levels_in_order
-from analysis.findings import Answers, Comparison, compare_levels, level_codes
-from analysis.findings.answers import Codes
+from analysis.estimate import Estimate, merged_methods
+from analysis.factor_checks import design_problems, unanswered_by_workers
+from analysis.factors import level_names, levels_in_order, levels_without
+from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
+from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
@@ -65,7 +66,10 @@ def make_section(source: Source) -> Section | None:
     sentences: list[tuple[str, str]] = []
     evidence = Section("", "")
     compared_topics: set[str] = set()
-    for factor in factors:
+    for factor in list(factors):
+        if has_problems(source, evidence, factor, criteria):
+            factors.remove(factor)
+            continue
         if factor.of == "part":
             sentences += add_pairs(source, evidence, factor)
         comparisons = compared(source, evidence, factor, [c for c in criteria if factor.name not in c.elsewhere])
@@ -89,10 +93,28 @@ def make_section(source: Source) -> Section | None:
     return section
 
 
+def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Sequence[Criterion]) -> bool:
+    """Whether a declared factor cannot be compared at all. Adds what is wrong with it.
+
+    Levels and a reference without answers are noted beside the criteria that lack them.
+    """
+    if factor not in source.description.factors:
+        return False
+    problems = design_problems(factor, source.description, source.items.reset_index())
+    if factor.of == "worker" and not any(codes_of(source, factor, criterion)[1] for criterion in criteria):
+        problems.append(unanswered_by_workers(factor))
+    for problem in problems:
+        if problem.setting != "reference":
+            evidence.add(Note(f"By {factor.name}: {problem}", "warning"))
+    return any(problem.blocks for problem in problems)
+
+
 def criterion_of(source: Source, score: Score) -> Criterion | None:
     """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own."""
     question = source.questions.get(score.topic)
-    if question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None:
+    if score.topic not in source.derived and (
+        question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None
+    ):
         return None
     rows = source.ratings_on(score.topic)
     if rows.empty:
@@ -140,10 +162,13 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     """The factor's levels on every criterion whose answers have any; a note for those that cannot be compared."""
     comparisons: dict[str, Comparison] = {}
     problems: dict[str, list[str]] = {}
+    unrated: dict[str, list[str]] = {}
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
         if not names or (len(names) == 1 and factor not in source.description.factors):
             continue  # such as answers about suggestions, which one arm alone has
+        if without := levels_without(source.data, factor, names):
+            unrated.setdefault(names_in_words(without), []).append(criterion.name)
         try:
             reference = factor.reference if factor.reference in names else ""
             comparisons[criterion.name] = compare_levels(criterion.answers, codes, names, reference=reference)
@@ -153,6 +178,8 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
             if factor.reference and not reference:
                 missing = f"no answer has the reference {factor.reference}: all levels are compared with each other"
                 problems.setdefault(missing, []).append(criterion.name)
+    for levels, topics in unrated.items():
+        evidence.add(Note(f"By {factor.name}, without answers on {', '.join(topics)}, so not compared: {levels}."))
     for problem, topics in problems.items():
         evidence.add(Note(f"By {factor.name}, on {', '.join(topics)}: {problem}.", "warning"))
     return comparisons
@@ -219,7 +246,7 @@ def levels_table(factor: Factor, records: Sequence[dict[str, Any]], notes: Seque
 
 def ways_in_words(estimates: Sequence[Estimate]) -> str:
     """How the intervals were made, or why there are none; the same way is named once."""
-    return "".join(f"{way} " for way in dict.fromkeys(how(estimate) for estimate in estimates) if way)
+    return "".join(f"{way} " for way in merged_methods(how(estimate) for estimate in estimates))
 
 
 def differences_table(factor: Factor, records: Sequence[dict[str, Any]], comparison: Comparison) -> Table:
@@ -236,13 +263,18 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
     note = (
         f"{ways_in_words([record['pair'].difference for record in records])}"
         f"Holm’s correction is over {comparison.family}, on each criterion. Cohen’s d is in standard deviations of "
-        "single answers. Equivalent within: two one-sided tests at 5% show a difference smaller than any larger margin."
+        "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
+        "larger margin."
     )
+    if remarks := remarks_on_effects([record["pair"] for record in records]):
+        note += f" Cohen’s d: {remarks[0]}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
 def shares_figure(source: Source, factor: Factor, criterion: Criterion) -> Figure | None:
     """How often every point of a scale was chosen, by level; None if the scale is not ordinal, or too long."""
+    if criterion.topic in source.derived:
+        return None
     scale = source.questions[criterion.topic].ratings_scale
     if scale.level != "ordinal" or not 2 <= len(scale.points) <= MANY_POINTS:
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from analysis import plots
 from analysis.description import Factor
-from analysis.estimate import Estimate, p_equals
+from analysis.estimate import Estimate, merged_methods, p_equals
 from analysis.factors import part_levels
 from analysis.findings.letters import letters_of
 from analysis.inference import Dimensions
@@ -24,6 +24,7 @@ from analysis.report.estimates import how, with_interval
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
+from common.words import counted
 
 
 def add_pairs(source: Source, section: Section, factor: Factor) -> list[tuple[str, str]]:
@@ -59,6 +60,7 @@ def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, 
     between = (first != "") & (second != "") & (first != second)
     if not between.any():
         return []
+    same = int(((first != "") & (first == second)).sum())
     rows, first, second = rows[between], first[between], second[between]
     # Only the direction counts: how much better one part is, is on a scale that ranks cannot use.
     middle = next((score.middle for score in source.scores if score.topic == topic and score.middle is not None), 0.0)
@@ -82,6 +84,7 @@ def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, 
             "rank": scores.ranking.ranks[index],
             "letters": letters[index],
             "choices": scores.pairs[scores.systems[index]],
+            "same": same,
             "p_from_best": float(scores.ranking.p[best, index]) if index != best else math.nan,
         }
         for index in order
@@ -121,11 +124,15 @@ def levels_table(factor: Factor, records: list[dict[str, Any]]) -> Table:
         Column("p from the best, Holm", "p", shows="p_from_best"),
     ]
     note = (
-        f"{''.join(f'{way} ' for way in dict.fromkeys(how(record['share']) for record in records))}"
+        f"{''.join(f'{way} ' for way in merged_methods(how(record['share']) for record in records))}"
         "Share: how often a level was chosen where it met another, ties as halves. Strength: Bradley–Terry with "
         "Davidson’s ties, log scale, mean 0. About new items and new workers. Holm’s correction is over all pairs of "
         "levels of a criterion."
     )
+    same = {record["criterion"]: record["same"] for record in records}
+    left_out = [f"{counted(count, 'choice')} on {topic}" for topic, count in same.items() if count]
+    if left_out:
+        note += f" Left out, because both texts have the same {factor.name}: {', '.join(left_out)}."
     return Table(f"Levels of {factor.name}, from choices between two", columns, records, note)
 
 

@@ -159,17 +159,20 @@ def oriented(source: Source, ratings: pd.DataFrame, systems: Sequence[str]) -> p
     )
 
 
-def in_order_of_names(source: Source, ratings: pd.DataFrame) -> pd.DataFrame:
-    """Choices turned so that the systems of every pair are in the order of their names, for agreement.
+def for_agreement(source: Source, ratings: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
+    """Choices turned so that the systems of every pair are in the order of their names, and whether both orders count.
 
-    Then it does not matter which of two systems the items' file calls text 1. The systems are those that the study's
-    section “preference” names.
+    So it does not matter which of two texts the items' file calls text 1. The systems are those that the section
+    “preference” of the study names. Where they have no names, or one name for both, every choice counts in both orders.
     """
     sections = source.description.sections
     declared = [section.parameters.get("systems", ()) for section in sections if section.name == "preference"]
-    names = source.items["cells"].map(lambda cells: system_names(cells, declared[0] if declared else ()))
-    sign = ratings["item"].map(names.map(lambda pair: -1.0 if pair[0] > pair[1] else 1.0))
-    return ratings.assign(value=ratings["value"] * sign)
+    columns = declared[0] if declared else ()
+    pairs = source.items["cells"].map(lambda cells: tuple(cells.get(column, "").strip() for column in columns))
+    if not pairs[pairs.index.isin(ratings["item"])].map(lambda pair: len(set(pair)) == 2 and all(pair)).all():
+        return ratings, True
+    sign = ratings["item"].map(pairs.map(lambda pair: -1.0 if pair[0] > pair[-1] else 1.0))
+    return ratings.assign(value=ratings["value"] * sign), False
 
 
 def system_names(cells: dict[str, str], systems: Sequence[str]) -> tuple[str, str]:
@@ -200,9 +203,9 @@ def compare(first: str, second: str, choices: pd.DataFrame) -> SystemPair:
 
 def agreement(source: Source, topic: str) -> Estimate:
     """Fleiss' κ over items, on the three possible categories of a choice: that of the section on answers."""
-    choices = in_order_of_names(source, source.ratings_on(topic))
+    choices, both_orders = for_agreement(source, source.ratings_on(topic))
     ratings = ratings_from_frame(choices, unit="unit", rater="worker", categories=[-1.0, 0.0, 1.0])
-    return attempt(lambda: fleiss_kappa(ratings), n=choices["unit"].nunique())
+    return attempt(lambda: fleiss_kappa(ratings, both_orders=both_orders), n=choices["unit"].nunique())
 
 
 def pair_name(pair: SystemPair) -> str:

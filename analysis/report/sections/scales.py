@@ -187,7 +187,7 @@ def add_items(source: Source, section: Section, frames: Frames) -> None:
     def mean_of(topic: str) -> Callable[[tuple[Any, dict[str, Any]]], object]:
         return lambda record: record[1][topic]["mean"]
 
-    declared = {score.topic: score for score in source.description.scores}
+    declared = {score.topic: score for score in source.scores if score.over != "part"}
     scores = {
         topic: item_scores(frame, declared.get(topic, Score(topic, topic)))
         for topic, frame in frames.items()

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from analysis import plots
+from analysis.findings.answers import names_in_words
 from analysis.preference import (
     Strengths,
     SystemScores,
@@ -28,7 +29,6 @@ from analysis.preference import (
 from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Part, Section
 from analysis.report.estimates import attempt, how, interval, number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
-from analysis.report.sections.finding_sentences import names
 from analysis.report.sections.likelihood import add_likelihood, add_tradeoff
 from analysis.report.sections.system_groups import Rated, add_families, add_pools, ways
 from analysis.report.source import Source
@@ -98,7 +98,7 @@ def scores_in_words(scores: SystemScores) -> str:
             f"{values}, above all others; {second}, the next, {with_interval(scores.estimates[second])}. Difference "
             f"{with_interval(difference)}. Scores go from −1, always worse, to 1."
         )
-    others = names(best[1:])
+    others = names_in_words(best[1:])
     return f"{values}; the data do not tell it apart from {others}. Scores go from −1, always worse, to 1."
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
+from typing import Any
+
+import pandas as pd
 
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, median_estimate
@@ -72,6 +75,8 @@ def add_pay(source: Source, section: Section) -> None:
     has_arms = source.description.has_arms
     by_people = source.data.reviewed[~source.data.reviewed["synthetic"]]
     facts, usd_per_hour = [], {}
+    least = source.description.minimum_hourly_pay
+    pay: list[dict[str, Any]] = []
     for arm in source.arms if has_arms else [""]:
         submissions = by_people[by_people["arm"] == arm] if has_arms else by_people
         median = submissions["seconds"].median()
@@ -82,6 +87,23 @@ def add_pay(source: Source, section: Section) -> None:
         hourly = money(Decimal(f"{usd_per_hour[arm]:.2f}"))
         name = f"Pay at the median time, arm {arm}" if arm else "Pay at the median time"
         facts.append((name, f"{hourly} an hour ({counted(len(submissions), 'submission')} by people)"))
+        rates = per_worker(submissions)
+        below = None if least is None else int((rates < float(least)).sum())
+        pay.append(
+            {
+                "arm": arm,
+                "reward": reward,
+                "submissions": len(submissions),
+                "workers": len(rates),
+                "median_seconds": float(median),
+                "usd_per_hour": usd_per_hour[arm],
+                "workers_below_minimum": below,
+                "share_below_minimum": None if below is None or not len(rates) else below / len(rates),
+            }
+        )
+        if least and below is not None:
+            who = f"{below:,} of {counted(len(rates), 'worker')}"
+            facts.append((f"Below {money(least)} an hour", f"{who}, from all their rewards and all their time"))
     if facts:
         note = Note(
             "Pay counts all submissions by people that no person excluded, also those that an exclusion rule leaves "
@@ -90,3 +112,11 @@ def add_pay(source: Source, section: Section) -> None:
         paid: list[Part] = [Facts(facts), note]
         section.add(*paid if len(facts) <= MOST_FACTS else [Fold(f"Pay at the median time, {len(facts)} arms", paid)])
         section.data["usd_per_hour_at_median"] = usd_per_hour if has_arms else usd_per_hour[""]
+        section.data["pay"] = pay
+
+
+def per_worker(submissions: pd.DataFrame) -> pd.Series:
+    """USD per hour of each worker, to the cent: all their rewards over all their time."""
+    rewards = submissions["reward"].astype(float).groupby(submissions["worker"]).sum()
+    seconds = submissions["seconds"].groupby(submissions["worker"]).sum()
+    return (rewards[seconds > 0] * 3600 / seconds[seconds > 0]).round(2)

@@ -13,17 +13,20 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from accounts.roles import researchers
+from analysis.paper import PaperFolderError
 from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.asking import YES, ask_before_spending
 from annotation.management.study_audience import AudienceActions
 from annotation.management.study_lifecycle import LifecycleActions
+from annotation.management.study_plan import PlanActions
 from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
 from annotation.models import Study
 from annotation.people import invitations
 from annotation.platforms import all_platforms, link
 from annotation.results import exports
+from annotation.results.paper_folder import write_study_paper
 from annotation.review import paying, quality_control
 from annotation.review import payments_due as payments
 from annotation.review.payment_file import payments_csv
@@ -33,6 +36,7 @@ from annotation.studies import item_sources, launching, outputs
 from annotation.studies import storing as service
 from annotation.studies.applying import apply
 from annotation.studies.duplicating import duplicate_study
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import add_media
 from annotation.studies.link_identity import identity_warnings
@@ -57,6 +61,7 @@ class Command(ReviewActions):
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
         AudienceActions(self.say, study_called, ACTOR).add_to(add)
         RedactActions(self.say, study_called, ACTOR).add_to(add)
+        PlanActions(self.say, study_called).add_to(add)
         self.add_running(add)
         self.add_review(add)
         self.add_data(add)
@@ -141,6 +146,8 @@ class Command(ReviewActions):
         report = add("report", "write report.html and report.json", self.report)
         report.add_argument("slug")
         report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: report-SLUG)")
+        report.add_argument("--paper", type=Path, metavar="DIR", help="write a paper's part to a new folder instead")
+        report.add_argument("--no-pictures", action="store_true", help="with --paper: no pictures of workers' pages")
         export = add("export", "write the data", self.export)
         export.add_argument("slug")
         export.add_argument("--kind", choices=exports.KINDS, default=exports.KINDS[0], help="see docs/exports.md")
@@ -173,7 +180,7 @@ class Command(ReviewActions):
         if isinstance(error, service.Frozen):
             self.complain(problem_lines(error.problems))
             return CommandError("These fields are locked after launch. Nothing was written.")
-        if isinstance(error, UnknownTaskType | exports.ExportError):
+        if isinstance(error, UnknownTaskType | exports.ExportError | PaperFolderError):
             return CommandError(str(error))
         return platform_actions.explain(error)
 
@@ -186,6 +193,8 @@ class Command(ReviewActions):
             applied = apply(read, owner=user, dry_run=dry_run, progress=step)
         self.say(output.applied_lines(read.slug, applied, dry_run=dry_run))
         self.warn(applied.warnings)
+        if applied.suggestion:
+            self.say([f"{applied.suggestion} To choose yourself, declare factors in the study file."])
         if not dry_run and applied.study is not None:
             self.say(output.next_steps(applied.study))
         if (
@@ -278,6 +287,7 @@ class Command(ReviewActions):
         self.say(platform_actions.pay_lines(study))
         self.say(output.workers_lines(study))
         self.warn(identity_warnings(study))
+        self.warn([str(problem) for problem in factor_notes(study).problems] if study.factors else [])
         self.say(output.next_steps(study))
 
     def budget(self, *, slug: str, amount: str) -> None:
@@ -337,11 +347,15 @@ class Command(ReviewActions):
         else:
             self.say(output.status_lines(study, get_type(study.task_type).title, progress))
 
-    def report(self, *, slug: str, out: Path | None) -> None:
+    def report(self, *, slug: str, out: Path | None, paper: Path | None, no_pictures: bool) -> None:
         from analysis.report import failed_sections, write_report
         from annotation.results.frames import study_data
 
         study = study_called(slug)
+        if paper is not None:
+            lines = write_study_paper(study, paper, out_dir=out, pictures=not no_pictures)
+            self.say([f"The paper's part is in {paper}", *lines])
+            return
         page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
         self.say([f"The report is in {page}", *failed_sections(page.parent)])
 

@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 
 from annotation.models import Hit, QualificationType, Study
-from annotation.platforms.calls import NOT_MADE
+from annotation.platforms.calls import NOT_MADE, Json
 from annotation.platforms.costs import CENT
 from annotation.platforms.listings import bonus_note, is_bounded, one_listing_field
 from annotation.task_types.settings import ConfigForm, ListField
@@ -127,6 +127,21 @@ class MturkConfig:
             "Question": external_question(url, self.frame_height),
             "RequesterAnnotation": annotation,
         }
+
+
+def asked_for(chosen: Json) -> list[tuple[str, str]]:
+    """See `Platform.asked_for`."""
+    rows = [
+        ("countries", ", ".join(chosen.get("locales") or ())),
+        ("approved HITs", at_least(chosen.get("least_approved"), "")),
+        ("approval rate", at_least(chosen.get("least_percent_approved"), "%")),
+        ("Masters qualification", "required" if chosen.get("masters") else ""),
+    ]
+    return [(name, value) for name, value in rows if value]
+
+
+def at_least(number: int | None, unit: str) -> str:
+    return "" if number is None else f"at least {number:,}{unit}"
 
 
 def study_requirements(study: Study, hit: Hit | None = None) -> list[dict[str, Any]]:

@@ -30,7 +30,7 @@ from annotation.platforms.calls import ANY_REFUSAL, Call, Json, PlatformTrouble,
 from annotation.platforms.costs import Cost, Fees, Offered, cost_of, parts_of, reward_problems
 from annotation.platforms.listings import has_own_group, is_bounded, listed_at, lowest_reward
 from annotation.platforms.mturk import api, beyond
-from annotation.platforms.mturk.config import MturkConfig, MturkForm
+from annotation.platforms.mturk.config import MturkConfig, MturkForm, asked_for
 from common.problems import Problem, invalid
 from common.words import hours_in_words, money
 
@@ -252,6 +252,15 @@ class Mturk(Platform):
             "You are paid on the site where you accepted the HIT, as soon as the researchers approve your work, and at "
             f"the latest {hours_in_words(hours)} after you submit it, unless they reject it."
         )
+
+    @classmethod
+    def paper_name(cls) -> str:
+        amazon = "amazonaws.com" in django_settings.MTURK_ENDPOINT
+        return "Amazon Mechanical Turk" if amazon else "a marketplace with the interface of Mechanical Turk"
+
+    @classmethod
+    def asked_for(cls, settings: Json) -> list[tuple[str, str]]:
+        return asked_for(settings)
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

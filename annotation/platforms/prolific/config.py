@@ -175,6 +175,20 @@ class ProlificConfig:
         return filters
 
 
+def asked_for(chosen: Json) -> list[tuple[str, str]]:
+    """See `Platform.asked_for`. Filters have Prolific's names and values, which a paper can cite."""
+    rows = []
+    for row in chosen.get("filters") or ():
+        value = row["values"] or f"{row['from'] or 'any'} to {row['to'] or 'any'}"
+        quota = f" (quota {row['weights']})" if row.get("weights") else ""
+        rows.append((row["filter"].replace("-", " ").replace("_", " "), f"{value}{quota}"))
+    devices = dict(DEVICES)
+    named = [devices[name].lower() for name in chosen.get("devices") or ()]
+    if 0 < len(named) < len(devices):
+        rows.append(("devices", ", ".join(named)))
+    return rows
+
+
 def address_of(posting: Posting) -> str:
     """The posting's address with Prolific's placeholders."""
     return f"{posting_url(posting)}?{'&'.join(f'{name}={mark}' for name, mark in PLACEHOLDERS.items())}"

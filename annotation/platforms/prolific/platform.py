@@ -25,7 +25,7 @@ from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone,
 from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
 from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for
-from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of
+from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of, asked_for
 from annotation.platforms.prolific.connection import Connection
 from annotation.platforms.prolific.hooks import read_notice
 from annotation.platforms.prolific.rules import study_problems
@@ -245,6 +245,10 @@ class Prolific(Connection):
     @classmethod
     def payment_words(cls, settings: Json) -> str:
         return "Prolific pays you as soon as the researchers approve your submission."
+
+    @classmethod
+    def asked_for(cls, settings: Json) -> list[tuple[str, str]]:
+        return asked_for(settings)
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

@@ -59,6 +59,7 @@ _YES_NO: dict[str, tuple[object, object]] = {"csv": ("false", "true"), "jsonl": 
 _PIECE = 64 * 1024
 
 __all__ = [
+    "BUNDLE",
     "CONTENT_TYPES",
     "FORMATS",
     "FORMATS_OF",

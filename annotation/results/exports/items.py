@@ -5,11 +5,12 @@ All figures come from `analysis.scores.item_scores`, computed for a few hundred 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from analysis.description import QuestionDescription, Score
-from annotation.models import Item, Study
+from analysis.description import QuestionDescription, Scale, Score
+from annotation.models import Item, Rating, Study
 from annotation.record_writers import Record, Sheet
 from annotation.results.exports.request import ExportError, Request
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 BATCH = 500
 #: Levels whose ratings have no mean.
 NO_MEAN = ("text", "nominal")
+NO_SCORE = Score("", "")
 
 
 def wide_sheet(request: Request) -> Sheet:
@@ -35,15 +37,20 @@ def wide_sheet(request: Request) -> Sheet:
     study = request.study
     task, arms = get_type(study.task_type), list(study.arms.all())
     instruments = instruments_of(study, arms)
-    questions, scores = questions_of(instruments), score_columns(scores_of(instruments), "score")
+    declared = scores_of(instruments)
+    # A score made of several topics has figures like a question.
+    questions = [*questions_of(instruments), *(_as_question(score) for score in declared if score.terms)]
+    scores = score_columns([score for score in declared if score.over != "part"], "score")
+    of_parts = part_columns(study, [score for score in declared if score.over == "part"])
     with_mean = {
         question.topic: Score(question.topic, question.label).within(question.ratings_scale)
         for question in questions
         if question.scale.level not in NO_MEAN and not question.targets
     }
-    with_mean |= {score.topic: score for score in scores.values()}
+    with_mean |= {score.topic: score for score in declared}
+    questions = [question for question in questions if with_mean.get(question.topic, NO_SCORE).over != "part"]
     key_columns = ["item", *(["arm"] if len(arms) > 1 else []), "role"]
-    figures = ["submissions", "synthetic", *_topic_columns(questions, with_mean), *scores]
+    figures = ["submissions", "synthetic", *_topic_columns(questions, with_mean), *scores, *of_parts]
     item_columns = merged_columns(task.export_columns(payload) for payload in _payloads(study))
     columns = [*key_columns, *_renamed(item_columns, used_names=[*key_columns, *figures]), *figures]
 
@@ -56,6 +63,7 @@ def wide_sheet(request: Request) -> Sheet:
             *(rated.submissions.get(item.pk, 0), rated.synthetic.get(item.pk, 0)),
             *statistics,
             *(rated.score(item.pk, score.topic).score for score in scores.values()),
+            *(getattr(rated.score(item.pk, topic, part), figure) for topic, part, figure in of_parts.values()),
         ]
 
     def batches() -> Iterator[list[Record]]:
@@ -76,7 +84,8 @@ def diversity_sheet(request: Request) -> Sheet:
     """
     study = request.study
     task = get_type(study.task_type)
-    scores = score_columns(scores_of(instruments_of(study, list(study.arms.all()))), f"metric_{task.name}")
+    declared = scores_of(instruments_of(study, list(study.arms.all())))
+    scores = score_columns([score for score in declared if score.over != "part"], f"metric_{task.name}")
     if not scores:
         what = f"{task.title} gives no scores of items, so there is no diversity-eval file."
         raise ExportError(f"{what} Export “wide” or “long”.")
@@ -117,8 +126,9 @@ class Rated:
         self.submissions = rated["item"].value_counts().to_dict()
         self.synthetic = rated.loc[rated["synthetic"], "item"].value_counts().to_dict()
 
-    def score(self, item: int, topic: str) -> ItemScore:
-        return self._scores[topic].get(item) or ItemScore(topic, "")
+    def score(self, item: int, topic: str, part: str = "") -> ItemScore:
+        scores = self._scores[topic].get(item, ())
+        return next((score for score in scores if score.part == part), ItemScore(topic, ""))
 
     def statistics(self, item: int, question: QuestionDescription) -> Record:
         """Mean, s.d. and number of the ratings on a question; only the number if they have no mean.
@@ -168,6 +178,23 @@ def score_columns(scores: Sequence[Score], stem: str) -> dict[str, Score]:
     if len(scores) == 1:
         return {stem: scores[0]}
     return {f"{stem}_{score.topic}": score for score in scores}
+
+
+def part_columns(study: Study, scores: Sequence[Score]) -> dict[str, tuple[str, str, str]]:
+    """For scores over parts: a column for each part and figure, with the topic, the part and the figure that it has."""
+    columns: dict[str, tuple[str, str, str]] = {}
+    for score in scores:
+        topics = [term.topic for term in score.terms] or [score.topic]
+        rated = Rating.objects.filter(study=study, question__in=topics).order_by()
+        parts = rated.values_list("target", flat=True).distinct()
+        for part in sorted(parts, key=lambda part: (int(part) if part.isdigit() else math.inf, part)):
+            for figure, ending in (("score", ""), ("sd", "_sd"), ("n", "_n")):
+                columns[f"{score.topic}_{part}{ending}"] = (score.topic, part, figure)
+    return columns
+
+
+def _as_question(score: Score) -> QuestionDescription:
+    return QuestionDescription(score.topic, score.title, Scale(score.topic, "interval"))
 
 
 def _renamed(columns: Sequence[str], *, used_names: Iterable[str]) -> list[str]:

@@ -1,10 +1,10 @@
-"""The long export: one row per rating, in the order in which the ratings were made."""
+"""The long export: one row per answer, in the order in which the answers were made."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, TextField
 from django.db.models.functions import Cast
@@ -12,47 +12,19 @@ from django.db.models.functions import Cast
 from annotation.models import Flag, HitItem, Rating, Submission
 from annotation.record_writers import Record, Sheet, utc
 from annotation.recruiting.confirmation_marks import Marks
+from annotation.results.criteria import Criteria
+from annotation.results.exports.long_columns import LongColumns
 from annotation.results.exports.request import Request
+from annotation.task_types.items import Json
+from annotation.task_types.placements import Placement, Seen
+from annotation.work.left_out import Reasons
 
 #: Ratings per batch. More need more memory. Below a few thousand, the queries start to take a noticeable time.
 BATCH = 5_000
-#: The columns of a rating, of its submission, and of the worker behind the pseudonym.
-RATING_COLUMNS = ("study", "item", "role", "source", "question", "target", "scale", "value", "text", "seconds")
-SUBMISSION_COLUMNS = (
-    "worker",
-    "synthetic",
-    "included",
-    "confirmation",
-    "flags",
-    "arm",
-    "submitted_at",
-    "submission_seconds",
-    "hit",
-    "slot",
-    "ordinal",
-    "attempt",
-    "feedback",
-    "order",
-)
-WORKER_COLUMNS = ("platform", "worker_id", "assignment_id")
-TEXTS = ("item", "source", "question", "target", "text", "arm", "feedback", *WORKER_COLUMNS)
-#: The place in the hit, counted from 0; and the item's id, role and source.
-ItemPlace = tuple[int | None, tuple[str, str, str]]
-#: For a question about no item.
-NO_ITEM: ItemPlace = (None, ("", "", ""))
 _SUBMISSION_FIELDS = (
-    "participant__pseudonym",
-    "participant__synthetic",
-    "participant__arm__name",
-    "received_at",
-    "seconds",
-    "assignment__hit_id",
-    "assignment__hit__position",
-    "assignment__slot",
-    "assignment__ordinal",
-    "assignment__attempt",
-    "feedback",
-    "order",
+    *("pk", "participant__pseudonym", "participant__synthetic", "participant__arm_id", "participant__arm__name"),
+    *("received_at", "seconds", "assignment__hit_id", "assignment__hit__position"),
+    *("assignment__slot", "assignment__ordinal", "assignment__attempt", "feedback", "order"),
 )
 _WORKER_FIELDS = (
     "participant__worker__platform",
@@ -61,25 +33,68 @@ _WORKER_FIELDS = (
 )
 
 
+class Sent(NamedTuple):
+    """A submission: its hit, its arm, what was shown in which order, and its cells before and after an answer's."""
+
+    hit: int
+    arm: str
+    order: Json
+    who: Record
+    flags: str
+    facts: Record
+
+
+class ItemInHit(NamedTuple):
+    """An item at its index in a hit. ``cells`` are shared by all hits of a batch."""
+
+    place: int
+    payload: Json
+    cells: list[str]
+
+
 def long_sheet(request: Request) -> Sheet:
-    """One row per rating: study, item and its source, question, answer; then the submission and its worker, and the
-    ``place`` and ``order`` in which the worker saw the item."""
-    columns = [*RATING_COLUMNS, "place", *SUBMISSION_COLUMNS, *(WORKER_COLUMNS if request.with_worker_ids else ())]
-    return Sheet(columns, [columns.index(name) for name in TEXTS if name in columns], _batches(request))
+    """One row per answer: who, which item with all its columns, which part and how it was shown, the answer, whether it
+    is in the figures, and its submission."""
+    arms = list(request.study.arms.all())
+    columns = LongColumns(request.study, arms, with_worker_ids=request.with_worker_ids)
+    return Sheet(columns.names, columns.words, _batches(request, columns, Criteria(request.study, arms)))
 
 
-def _batches(request: Request) -> Iterator[list[Record]]:
-    marks = Marks(request.study)
+def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iterator[list[Record]]:
+    marks, reasons = Marks(request.study), Reasons(request.study)
     for ratings in _rating_pages(request):
-        cells_by_submission = _submission_cells({row[1] for row in ratings}, request, marks)
-        places = _places({row[2] for row in ratings if row[2] is not None})
-        slug = request.study.slug
+        sent = _submissions({row[1] for row in ratings}, request, columns)
+        items = _items({row[2] for row in ratings if row[2] is not None}, columns)
         records: list[Record] = []
-        for _, submission, item, *answer in ratings:
-            hit, submission_cells = cells_by_submission[submission]
-            position, item_cells = places[hit, item] if item is not None else NO_ITEM
-            records.append([slug, *item_cells, *answer, position, *submission_cells])
+        for pk, submission, item, topic, target, scale, value, text, seconds in ratings:
+            work = sent[submission]
+            in_hit = None if item is None else items[work.hit, item]
+            criterion = criteria.of(work.arm, topic)
+            placement = Placement()
+            if in_hit is not None and work.order:
+                seen = Seen(in_hit.payload, in_hit.place, work.order, topic, target, value)
+                placement = columns.task.placement(seen)
+            why_not = reasons.of(submission, pk)
+            records.append(
+                [
+                    *work.who,
+                    *(columns.no_item if in_hit is None else in_hit.cells),
+                    *_part_cells(placement, target, criterion.options.get(target, ""), columns.task.part_texts),
+                    "" if in_hit is None else columns.about,
+                    *(topic, scale, criterion.level, criterion.low, criterion.high),
+                    *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
+                    *(request.yes_no[not why_not], why_not, str(marks.confirmation(submission)), work.flags),
+                    *work.facts[:2],
+                    None if in_hit is None else in_hit.place,
+                    *work.facts[2:],
+                ]
+            )
         yield records
+
+
+def _part_cells(placement: Placement, target: str, option: str, width: int) -> Record:
+    texts = [*(placement.texts or [option]), *[""] * width][:width]
+    return [placement.item_position, target, *texts, placement.part_position, placement.side]
 
 
 def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
@@ -96,21 +111,21 @@ def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
         last = page[-1][0]
 
 
-def _submission_cells(ids: Collection[int], request: Request, marks: Marks) -> dict[int, tuple[int, Record]]:
-    """The hit, and the cells of SUBMISSION_COLUMNS (and WORKER_COLUMNS), by submission."""
+def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -> dict[int, Sent]:
     flags = _flags(ids)
     fields = _SUBMISSION_FIELDS + (_WORKER_FIELDS if request.with_worker_ids else ())
     rows = (
         Submission.objects.filter(pk__in=ids)
         .annotate(order=Cast(F("assignment__order"), TextField()))
-        .values_list("pk", *fields)
+        .values_list(*fields)
     )
-    cells_by_submission: dict[int, tuple[int, Record]] = {}
+    submissions: dict[int, Sent] = {}
     no, yes = request.yes_no
-    for pk, pseudonym, synthetic, arm, received, seconds, hit, *rest in rows:
-        submission_cells = [pseudonym, yes if synthetic else no, *request.use(marks, pk), flags.get(pk, ""), arm]
-        cells_by_submission[pk] = hit, [*submission_cells, utc(received), seconds, *rest]
-    return cells_by_submission
+    for pk, pseudonym, synthetic, arm, arm_name, received, seconds, hit, number, *rest in rows:
+        who = [request.study.slug, pk, pseudonym, yes if synthetic else no, *columns.arm_cells[arm]]
+        order = json.loads(rest[4])
+        submissions[pk] = Sent(hit, arm_name, order, who, flags.get(pk, ""), [utc(received), seconds, number, *rest])
+    return submissions
 
 
 def _flags(ids: Collection[int]) -> dict[int, str]:
@@ -123,12 +138,16 @@ def _flags(ids: Collection[int]) -> dict[int, str]:
     return {submission: " ".join(names) for submission, names in reasons.items()}
 
 
-def _places(items: Iterable[int]) -> dict[tuple[int, int], ItemPlace]:
-    """By hit and item: the place in the hit, counted from 0 as in ``order``; the item's id, role and source."""
+def _items(items: Iterable[int], columns: LongColumns) -> dict[tuple[int, int], ItemInHit]:
+    """By hit and item: the item's index in the hit, as in ``order``, and its cells."""
     hit_items = HitItem.objects.filter(item__in=items).values_list(
-        "hit_id", "item_id", "position", "item__external_id", "item__role", "item__source"
+        "hit_id", "item_id", "position", "item__external_id", "item__role", "item__payload"
     )
-    return {
-        (hit, item): (position, (name, role, json.dumps(source, ensure_ascii=False) if source else ""))
-        for hit, item, position, name, role, source in hit_items
-    }
+    cells: dict[int, list[str]] = {}
+    payloads: dict[int, Json] = {}
+    places: dict[tuple[int, int], ItemInHit] = {}
+    for hit, item, position, name, role, payload in hit_items:
+        if item not in cells:
+            cells[item], payloads[item] = columns.item_cells(item, name, role, payload), payload
+        places[hit, item] = ItemInHit(position, payloads[item], cells[item])
+    return places

@@ -17,7 +17,8 @@ from annotation.access import run_for
 from annotation.models import Study
 from annotation.results import exports
 from annotation.results import saved_reports as kept
-from annotation.results.tasks import make_report, make_run_report
+from annotation.results.paper_folder import PAPER
+from annotation.results.tasks import make_paper, make_report, make_run_report
 from annotation.shell.page import SignedIn, member, signed_in, study_page
 from common.task_queue import handed_over
 
@@ -26,7 +27,7 @@ POLICY = (
     "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
-TYPES = {PAGE: "text/html; charset=utf-8", NUMBERS: "application/json"}
+TYPES = {PAGE: "text/html; charset=utf-8", NUMBERS: "application/json", PAPER: "application/zip"}
 BAR = "<!--bar-->"
 
 
@@ -101,14 +102,36 @@ def bar_context(study: Study, saved: kept.Kept) -> dict[str, object]:
 @member(answers=True)
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
     """The report as a download. If there is none yet, redirects to the page that makes it."""
+    if name == PAPER:
+        raise Http404("No such file.")
     saved = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
     return file_of(saved, name, study.slug) or redirect("report", study.slug)
+
+
+@require_safe
+@member(answers=True)
+def paper(request: SignedIn, study: Study) -> HttpResponseBase:
+    """What the paper's part of the study contains, with a button that downloads it; made in the background first."""
+    saved = brought_up_to_date(kept.of_paper(study), lambda: make_paper.delay(study.pk))
+    context = {"kept": saved, "ready": saved.folder is not None, "failed": saved.failed and not saved.building}
+    status = 200 if saved.folder else 202
+    return study_page(request, study, "results/paper.html", context, section="report", status=status)
+
+
+@require_safe
+@member(answers=True)
+def paper_file(request: HttpRequest, study: Study) -> HttpResponseBase:
+    """The paper's part as a zip file. If there is none yet, redirects to the page that makes it."""
+    saved = brought_up_to_date(kept.of_paper(study), lambda: make_paper.delay(study.pk))
+    return file_of(saved, PAPER, study.slug) or redirect("paper", study.slug)
 
 
 @require_safe
 @signed_in
 def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponseBase:
     """The same for a generation run."""
+    if name == PAPER:
+        raise Http404("No such file.")
     run = run_for(request.user, run_name)
     saved = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
     return file_of(saved, name, run.name) or redirect("run_report", run.name)

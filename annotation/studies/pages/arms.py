@@ -19,6 +19,7 @@ from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.checking import MOST_ARMS
 from annotation.studies.pages.forms import type_form, typed_texts
 from annotation.studies.pages.launch_plan import fingerprint
+from annotation.studies.pages.pairs import PairsProblem, pairs_in, pairs_in_words
 from annotation.studies.pages.stepper import stepper
 from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import ArmSpec, spec_of
@@ -36,6 +37,7 @@ CELLS = (
     Cell("name", "Name", max_length=40),
     Cell("reward", "Reward per hit (USD)", required=False, max_length=12),
     Cell("wanted", "Participants wanted", required=False, max_length=12),
+    Cell("levels", "Levels of factors", required=False, max_length=500),
 )
 
 
@@ -47,7 +49,8 @@ class ArmsForm(forms.Form):
         most=MOST_ARMS,
         label="Arms",
         help_text="Each person joins the arm with the fewest participants. Leave the reward empty to use the study's. "
-        "Leave the number of participants empty for no limit.",
+        "Leave the number of participants empty for no limit. Levels say what tells the arms apart, such as "
+        "“training: comparison; domain: news”; arms that share a level are compared together with the others.",
     )
 
 
@@ -64,14 +67,18 @@ class SettingField:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member()
 def arms(request: SignedIn, study: Study) -> HttpResponse:
-    """The list. Once a study has been launched, only the number of participants can change."""
+    """The list. Once a study has been launched, only the number of participants and the levels can change."""
     stored = spec_of(study).arms
-    shown_rows = [{name: _cell(getattr(arm, name)) for name in ("name", "reward", "wanted")} for arm in stored]
+    shown_rows = [
+        {name: _cell(getattr(arm, name)) for name in ("name", "reward", "wanted")}
+        | {"levels": pairs_in_words(arm.factors)}
+        for arm in stored
+    ]
     form = ArmsForm(request.POST if request.method == "POST" else None, initial={"arms": shown_rows})
     problems: list[Problem] = []
     if request.method == "POST" and form.is_valid():
-        typed_arms = _matched(stored, form.cleaned_data["arms"])
-        problems = _save(request, study, typed_arms)
+        typed_arms, problems = _matched(stored, form.cleaned_data["arms"])
+        problems = problems or _save(request, study, typed_arms)
         if not problems:
             messages.success(request, "Saved.")
             return redirect("console_arms", study.slug)
@@ -79,6 +86,7 @@ def arms(request: SignedIn, study: Study) -> HttpResponse:
         "form": form,
         "problems": problems,
         "arms": study.arms.exclude(name="").order_by("position"),
+        "arm_rows": [(arm, pairs_in_words(arm.factors)) for arm in study.arms.exclude(name="").order_by("position")],
         "version": fingerprint(Study.objects.get(pk=study.pk)),
         "steps": stepper(study, "settings") if study.status == Status.DRAFT else [],
     }
@@ -90,18 +98,27 @@ def _cell(value: object) -> str:
     return "" if value is None else f"{value}"
 
 
-def _matched(stored: Sequence[ArmSpec], rows: Sequence[Mapping[str, str]]) -> list[ArmSpec]:
-    """The rows as arms. Each keeps the changes of the arm with its name or, if renamed, of the arm in its position."""
+def _matched(stored: Sequence[ArmSpec], rows: Sequence[Mapping[str, str]]) -> tuple[list[ArmSpec], list[Problem]]:
+    """The rows as arms, and levels that cannot be read. Each keeps the changes of the arm with its name or, if renamed,
+    of the arm in its position."""
     names = [row["name"] for row in rows]
     by_name = {arm.name: arm for arm in stored}
     matched = []
+    problems: list[Problem] = []
     for index, row in enumerate(rows):
         arm = by_name.get(row["name"])
         if arm is None and index < len(stored) and stored[index].name not in names:
             arm = stored[index]
         unchanged = {"config": arm.config, "texts": arm.texts} if arm else {"config": {}, "texts": {}}
-        matched.append(ArmSpec.of({name: value or None for name, value in row.items()} | unchanged))
-    return matched
+        levels: dict[str, str] = {}
+        try:
+            levels = pairs_in(row["levels"])
+        except PairsProblem as wrong:
+            fix = "Write them as in “training: comparison; domain: news”."
+            problems.append(Problem(f"arms.{row['name']}.factors", f"Levels of {row['name']}: {wrong}", fix))
+        own = {name: row[name] or None for name in ("name", "reward", "wanted")}
+        matched.append(ArmSpec.of(own | unchanged | {"factors": levels}))
+    return matched, problems
 
 
 def _save(request: SignedIn, study: Study, arms: Sequence[ArmSpec]) -> list[Problem]:

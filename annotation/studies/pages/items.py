@@ -21,7 +21,7 @@ def items(request: SignedIn, study: Study) -> HttpResponse:
     context = {
         "page": page,
         "rows": rows,
-        "scores": (scores := rows[0].scores if rows else []),
+        "scores": (scores := rows[0].whole_scores if rows else []),
         "worded": [score for score in scores if score.head != score.title],
         "text": text,
         "filters": query_without_page(request),

@@ -17,6 +17,7 @@ from annotation.instrument import item_data
 from annotation.models import Arm, Item, Study
 from annotation.shell.page import for_members
 from annotation.studies import launching
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_ids, identical_in_words
 from annotation.studies.link_identity import identity_warnings
 from annotation.studies.spec import spec_of
@@ -211,7 +212,12 @@ def _cost(
 
 
 #: Where a problem can be fixed, by the first part of what it is about; all others in the settings.
-_FIX_PAGES = {"items": "console_upload", "task_type": "console_type", "arms": "console_arms"}
+_FIX_PAGES = {
+    "items": "console_upload",
+    "task_type": "console_type",
+    "arms": "console_arms",
+    "factors": "console_factors",
+}
 #: Fewer people than this seldom yield enough who pass: of 550 people, 136 passed in Zhang et al. 2020.
 FEW_FOR_AN_EXAM = 50
 
@@ -226,6 +232,11 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         task = get_type(study.task_type)
         if same := identical_in_words(identical_ids(task, ((i.external_id, i.payload, i.role) for i in items))):
             checks.append(Check("warn", same, "console_upload"))
+    if study.factors:
+        # The items may have been replaced since somebody declared them.
+        notes = factor_notes(study)
+        texts = [*(f"{problem.what} {problem.fix}" for problem in notes.problems), *notes.warnings]
+        checks += [Check("warn", text, "console_factors") for text in texts]
     if simulated := sum(1 for item in items if item.source.get("simulated")):
         were = "was" if simulated == 1 else "were"
         what = f"{counted(simulated, 'item')} {were} written by simulated workers."

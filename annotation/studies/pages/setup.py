@@ -18,6 +18,7 @@ from annotation.studies.pages.launch_plan import plan_of
 from annotation.studies.pages.miniatures import Shape, miniature
 from annotation.studies.pages.settings import SettingsPage
 from annotation.studies.pages.stepper import stepper
+from annotation.studies.spec import stored_factors
 from annotation.studies.storing import change_study
 from annotation.task_types.base import TaskType
 from annotation.task_types.questions import MAX_CHARS, clean_text
@@ -118,6 +119,7 @@ def settings_of_study(request: SignedIn, study: Study) -> HttpResponse:
         "page": page,
         "steps": stepper(study, "settings") if study.status == Status.DRAFT else [],
         "arms": study.arms.exclude(name="").order_by("position"),
+        "factors": list(stored_factors(study)),
     }
     status = 409 if page.stale else 422 if page.refused else 200
     return study_page(request, study, "studies/settings.html", context, section="settings", status=status)

@@ -14,6 +14,7 @@ from annotation.models import Item, ItemFeed, Study
 from annotation.shell.forms import UploadForm
 from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.studies import importing_items, item_sources, outputs
+from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import Images
 from annotation.studies.pages.forms import OutputsForm, RunChoiceForm
@@ -82,6 +83,11 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
             messages.success(request, _import(request, study, forms, way))
             if same := identical_in_words(identical_items(study)):
                 messages.warning(request, same)
+            notes = factor_notes(Study.objects.get(pk=study.pk))
+            for problem in notes.problems:
+                messages.warning(request, f"The declared factors: {problem.what} {problem.fix}")
+            if notes.suggestion:
+                messages.info(request, f"{notes.suggestion} To choose yourself, declare factors in the settings.")
         except TableProblems as refused:
             refused_table = importing_items.also_in_rows(refused, study.task_type, study.config, Images(study))
         except Refused as refused:

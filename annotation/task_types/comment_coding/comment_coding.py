@@ -142,6 +142,7 @@ class CommentCoding(FixedPages):
     title = "Coding of comments"
     summary = "What do people’s explanations mention? Members of the study give labels and settle differences."
     source = "Clark 2021, app. C.3"
+    balance = "The order of the comments was random for every coder."
     group = "Coding"
     config_form = CodingConfig
     item_settings = ("authors_per_domain", "draw_seed")

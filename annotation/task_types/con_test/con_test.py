@@ -90,6 +90,7 @@ class ConTest(TaskType):
     title = "conTest"
     summary = "Workers write responses that differ as much as possible, then rephrase one of them."
     source = "Tevet & Berant 2021, §6.4"
+    balance = "The order of the contexts was random for every worker."
     group = "Diversity of sets"
     own_work = True
     config_form = ConTestConfig

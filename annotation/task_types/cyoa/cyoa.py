@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ from annotation.task_types.cyoa.cyoa_texts import AGREEMENT, texts_of
 from annotation.task_types.cyoa.turn_questions import LineQuestion, PickQuestion, choice_scale
 from annotation.task_types.items import Column, ItemData, Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse
+from annotation.task_types.placements import Placement, Seen, side_of
 from annotation.task_types.questions import Grid, Option, Part, Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import (
     ConfigForm,
@@ -97,6 +99,10 @@ class Cyoa(StoryType):
     title = "Choose Your Own Adventure"
     summary = "Workers write a story in turns; for every second line, models suggest how the story continues."
     source = "Clark 2021, ch. 4"
+    balance = (
+        "The order of the prompts was random; each suggester was on each side equally often, over the rounds "
+        "of a story and over the writers of a prompt."
+    )
     config_form = CyoaConfig
     # Once per worker; the number of stories per prompt is not published.
     suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=1)
@@ -258,6 +264,14 @@ class Cyoa(StoryType):
             rows.append(about_round("choice", "suggester", float(suggester + 1)))
             rows.append(about_round("switches", "switches", float(switches)))
         return [*rows, about_round("suggested", "text", text=turn.offer.text)]
+
+    def placement(self, seen: Seen) -> Placement:
+        """The side of a choice is that of the suggestion that was chosen."""
+        placement = super().placement(seen)
+        if seen.topic != "choice" or placement.item_position is None or seen.value is None:
+            return placement
+        sides = seen.order["sides"][placement.item_position - 1][int(seen.target) - 1]
+        return replace(placement, side=side_of(sides.index(int(seen.value) - 1)))
 
     # --- simulated workers ---
 

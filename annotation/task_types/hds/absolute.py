@@ -39,6 +39,7 @@ class AbsHds(OneSet):
     title = "absHDS"
     summary = "How diverse is a set of responses? One rating per set, from 1 to 5 in half steps."
     scale = DIVERSITY
+    balance = "The order of the sets in a task, and of the responses within a set, was random for every worker."
 
     def arrange_item(self, item: ItemData, *, slot: int, rng: random.Random) -> Json:
         """The responses in random order. The warm-up is about the first one in the file, wherever it is shown."""

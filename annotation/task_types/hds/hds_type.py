@@ -14,6 +14,7 @@ from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.hds.hds_scales import QUALITY, ignore_quality, scale_for
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
+from annotation.task_types.placements import Placement, Seen, position_in
 from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.wording import TASK_WORDS, scale_texts, task_in_sentences, worded
@@ -64,6 +65,7 @@ class HdsType(FixedPages):
     # Ten ratings of each set, one set per hit.
     suggested = Sizes(items_per_hit=1, ratings_per_item=10, hits_per_worker=None)
     source = "Tevet & Berant 2021, §4, §6.2, appendix A"
+    balance = "The order of the sets in a task was random for every worker."
     group = "Diversity of sets"
     item_settings = ("empty_responses",)
     takes_outputs = ("set",)
@@ -207,6 +209,11 @@ class HdsType(FixedPages):
     @abstractmethod
     def define(self, config: Json) -> str:
         """Definitions of the words in the main question, as whole sentences."""
+
+    def placement(self, seen: Seen) -> Placement:
+        """The part of a warm-up rating is the first response, which was alone on its page."""
+        texts = [self.first_response(seen.payload)] if seen.topic == "quality" else []
+        return Placement(position_in(seen.order["items"], seen.index), texts)
 
     # --- simulated workers ---
 

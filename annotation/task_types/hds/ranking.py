@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from analysis.description import Point, QuestionDescription, Score
+from analysis.description import Factor, Point, QuestionDescription, Score
 from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.hds.hds_scales import RANKING
@@ -16,6 +16,7 @@ from annotation.task_types.hds.hds_type import HdsType, rough_diversity, shuffle
 from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label
 from annotation.task_types.hds.sets_from_sources import PairsForm, output_pair_rows, pair_rows
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.placements import Placement, Seen, side_of
 from annotation.task_types.questions import Question
 from annotation.task_types.wording import TASK_WORDS
 
@@ -35,6 +36,10 @@ class RnkHds(HdsType):
     summary = "Which of two sets of responses to one context is more diverse? From 1 to 5 in half steps."
     scale = RANKING
     topic = "ranking"
+    balance = (
+        "The order of the pairs, and of the responses within a set, was random for every worker; each set of "
+        "a pair was on each side equally often."
+    )
 
     sample_form = PairsForm
 
@@ -68,6 +73,10 @@ class RnkHds(HdsType):
 
     def source_rows(self, payload: Json) -> list[dict[str, str]]:
         return [set_columns(part) for part in payload["sets"]]
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        """The labels of both sets."""
+        return (Factor("label", "part", parts={"1": "label_value", "2": "set2_label_value"}),)
 
     def describe_item(self, payload: Json) -> ItemFacts:
         """The parameter is the difference of the two sets' labels, set 1 minus set 2, if both have the same label.
@@ -117,6 +126,13 @@ class RnkHds(HdsType):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
+
+    def placement(self, seen: Seen) -> Placement:
+        """The side is that of set 1."""
+        placement = super().placement(seen)
+        if seen.topic != self.topic:
+            return placement
+        return replace(placement, side=side_of(seen.order["shown"][seen.index]["set_on_a"] - 1))
 
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
         """Answers about A and B are stored as ratings of set 1 and set 2."""

@@ -13,6 +13,7 @@ from annotation.task_types.hds.absolute import OneSet
 from annotation.task_types.hds.hds_scales import SIMILARITY
 from annotation.task_types.hds.hds_type import word_overlap
 from annotation.task_types.items import ItemData, Json
+from annotation.task_types.placements import Placement, Seen, position_in, side_of
 from annotation.task_types.questions import Question
 from annotation.task_types.wording import TASK_WORDS
 
@@ -25,6 +26,11 @@ class SimHds(OneSet):
     summary = "How similar are two responses? Every pair of the set, from 1 to 5."
     scale = SIMILARITY
     topic = "similarity"
+    part_texts = 2
+    balance = (
+        "The order of the items and of the pairs of responses was random for every worker; the sides of each "
+        "pair alternated over workers."
+    )
 
     def scores(self, config: Json) -> Sequence[Score]:
         return (Score(self.topic, self.title, -1),)
@@ -47,6 +53,19 @@ class SimHds(OneSet):
             pairs.append({"question": question, "texts": [responses[left], responses[right]]})
         name = f"similarity-{common['place']}"
         return Page(name, "Compare each pair", "hds/pairs.html", questions, common | {"pairs": pairs}, index)
+
+    def placement(self, seen: Seen) -> Placement:
+        """The texts of a pair in the order of its target. The side is that of the first of them."""
+        if seen.topic != self.topic:
+            return super().placement(seen)
+        low, high = (int(number) for number in seen.target.split("-"))
+        pairs = seen.order["shown"][seen.index]["pairs"]
+        return Placement(
+            position_in(seen.order["items"], seen.index),
+            [seen.payload["responses"][number] for number in (low, high)],
+            position_in([sorted(pair) for pair in pairs], [low, high]),
+            side_of(int([low, high] not in pairs)),
+        )
 
     def ask(self, config: Json) -> str:
         return f"How similar are these two {TASK_WORDS[config['generation_task']]['responses']}?"

@@ -78,6 +78,7 @@ class Likert(FixedPages):
     title = "Likert scales"
     summary = "One text, several statements, one scale: how much do people agree with each?"
     source = "Clark 2021, §2.6.2"
+    balance = "The order of the texts was random for every worker."
     group = "Judging texts"
     config_form = LikertConfig
     # Nine workers per text.

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from analysis.description import Point, QuestionDescription, ReportSection, Scale, Score
+from analysis.description import Factor, Point, QuestionDescription, ReportSection, Scale, Score
 from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.pairwise.pairs_from_sources import SystemsForm, output_pairs, sample_pairs
+from annotation.task_types.placements import Placement, Seen, position_in, side_of
 from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
 from annotation.task_types.settings import ConfigForm, Sizes, TopicsField
 
@@ -56,6 +57,7 @@ class Pairwise(FixedPages):
     title = "Pairwise comparison"
     summary = "Two texts for one context: which is better, by one or several criteria?"
     source = "Clark 2021, §3.7, appendix B.7"
+    balance = "The order of the pairs was random for every worker; each text of a pair was on each side equally often."
     group = "Judging texts"
     config_form = PairwiseConfig
     # One forced choice by eleven workers.
@@ -80,6 +82,15 @@ class Pairwise(FixedPages):
 
     def scores(self, config: Json) -> Sequence[Score]:
         return [Score(row["topic"], row["question"], middle=0.0) for row in config["criteria"]]
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        """What wrote the texts; or, if that is not in the file, the writers' arms, or the models and decoders."""
+        columns = {"system": "system_{}", "from:arm": "from:arm:{}", "from:model": "from:model:{}"}
+        columns |= {"from:decoder": "from:decoder:{}"}
+        return [
+            Factor(name, "part", parts={number: column.format(number) for number in ("1", "2")})
+            for name, column in columns.items()
+        ]
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("preference", {"systems": ["system_1", "system_2"]}),)
@@ -163,6 +174,11 @@ class Pairwise(FixedPages):
             else row
             for row in super().ratings(shown, pages, answers)
         ]
+
+    def placement(self, seen: Seen) -> Placement:
+        """The side is that of text 1."""
+        side = side_of(seen.order["on_a"][seen.index] - 1) if seen.topic != "reason" else ""
+        return Placement(position_in(seen.order["items"], seen.index), side=side)
 
     # --- sources ---
 

@@ -70,6 +70,7 @@ class Production(FixedPages):
     title = "Responses by many writers"
     summary = "Many workers each write one or more responses to the same contexts."
     source = "Giulianelli et al. 2023, §3–5"
+    balance = "The order of the contexts was random for every worker."
     group = "Writing"
     own_work = True
     config_form = ProductionConfig

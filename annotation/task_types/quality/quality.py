@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from django import forms
 
-from analysis.description import ReportSection, Score
+from analysis.description import Factor, ReportSection, Score
 from annotation.task_types.base import (
     Answers,
     Design,
@@ -76,6 +76,7 @@ class Quality(FixedPages):
     title = "Quality of continuations"
     summary = "Several systems continue one text: how good is each continuation, by five labels?"
     source = "Zhang et al. 2020, §4.1, appendix A"
+    balance = "The order of the texts on a page was random for every worker."
     group = "Judging texts"
     config_form = QualityConfig
     # Five texts side by side. 1,930 tasks for 7,200 texts come to 1.34 ratings of each: rounded up.
@@ -117,6 +118,9 @@ class Quality(FixedPages):
 
     def scores(self, config: Json) -> Sequence[Score]:
         return (Score("quality", "Quality"),)
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        return (Factor("system"),)
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("systems", {"topic": "quality"}),)

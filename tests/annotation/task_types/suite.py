@@ -303,9 +303,14 @@ def check_words(task: TaskType, config: Json) -> None:
 def check_scores_and_sections(task: TaskType, config: Json, described: dict[str, QuestionDescription]) -> None:
     """Scores and sections of the report name questions of the type, and sections exist with these parameters."""
     for score in task.scores(config):
-        assert score.topic in described, no_topic("scores()", score.topic, described)
-        is_text = described[score.topic].ratings_scale.level == "text"
-        assert not is_text, f"scores() names the topic “{score.topic}”, whose answers are texts; name one on a scale"
+        own = score.topic in described
+        assert not (score.terms and own), (
+            f"scores() gives “{score.topic}” terms, but a question has this topic; rename it"
+        )
+        for topic in [term.topic for term in score.terms] or [score.topic]:
+            assert topic in described, no_topic("scores()", topic, described)
+            is_text = described[topic].ratings_scale.level == "text"
+            assert not is_text, f"scores() names the topic “{topic}”, whose answers are texts; name one on a scale"
     for section in task.sections(config):
         where, given = f"section “{section.name}” of sections()", dict(section.parameters)
         assert section.name in SECTIONS, f"the report has no {where}; sections: {listed(SECTIONS)}"

@@ -20,6 +20,7 @@ from annotation.task_types.items import Json
 from annotation.task_types.likert.likert import Likert
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from tests.annotation.task_types import sources, suite, walking
+from tests.factories import sample_rows
 
 TYPES = list(all_types().values())
 CASES = [(task, example) for task in TYPES for example in task.examples()]
@@ -43,6 +44,15 @@ def test_valid_example_gives_exactly_its_ratings(task: TaskType, example: Exampl
 @named(INVALID)
 def test_invalid_example_gives_exactly_its_problems(task: TaskType, example: Example) -> None:
     suite.check_invalid(task, example)
+
+
+@each_type
+def test_a_column_system_is_kept_for_comparisons(task: TaskType) -> None:
+    rows = sample_rows(task=task, items=4)
+    marked = [replace(row, cells={**row.cells, "system": f"system {number % 2}"}) for number, row in enumerate(rows)]
+    items, problems = task.read_items(marked, walking.initial_config(task))
+    assert not problems
+    assert all(task.export_columns(item.payload)["system"].startswith("system ") for item in items)
 
 
 @named(VALID)

@@ -279,14 +279,15 @@ def test_the_open_step_needs_one_query_however_many_items(django_assert_num_quer
 
 def test_sending_a_step_needs_the_same_few_queries_however_many_items(django_assert_max_num_queries: Any) -> None:
     counted = []
-    studies: list[dict[str, Any]] = [{"items": 1}, {"items": 12, "items_per_hit": 6}]
+    # On PostgreSQL, the first step that a connection sends prepares its statements.
+    studies: list[dict[str, Any]] = [{"items": 1}, {"items": 1}, {"items": 12, "items_per_hit": 6}]
     for values in studies:
         worker = WorkerBrowser(make_participant(study=make_study(**values)))
         form = worker.form()
         with django_assert_max_num_queries(8) as taken:
             worker.post(form, own="Yes.")
         counted.append(len(taken))
-    assert counted[0] == counted[1]
+    assert counted[1] == counted[2] <= 5
 
 
 def test_the_page_after_a_hit_needs_two_queries(worker: WorkerBrowser, django_assert_max_num_queries: Any) -> None:

@@ -78,7 +78,7 @@ def model_worker(server: Server) -> psutil.Process:
     """The worker of the queue gpu; the process that computes is its child."""
     children = psutil.Process(server.process.pid).children()
     parent = next(child for child in children if any(part.startswith("gpu@") for part in child.cmdline()))
-    wait_for(parent.children, "the process that computes", seconds=60)
+    wait_for(parent.children, "the process that computes")
     return parent
 
 
@@ -106,7 +106,7 @@ def check_whole(server: Server) -> None:
     """Waits for the end of the run: exactly the samples it should have, each once, each as its seed gives it."""
     wait_for_samples(server, N_WANTED)
     state = "SELECT state, message FROM generation_generationrun"
-    wait_for(lambda: server.ask(state)[0][0] != "running", "the end of the run", seconds=20)
+    wait_for(lambda: server.ask(state)[0][0] != "running", "the end of the run")
     assert server.ask(state) == [("done", "")]
     rows = server.ask(
         "SELECT c.external_id, s.decoder, s.number, s.seed, s.text FROM generation_sample s "
@@ -197,7 +197,7 @@ def second_worker(server: Server, queue: str = "gpu") -> Iterator[subprocess.Pop
         yield other
     finally:
         other.send_signal(signal.SIGQUIT)
-        other.wait(timeout=30)
+        other.wait(timeout=services.PATIENCE_SECONDS)
 
 
 def shares_of(server: Server) -> Counter[str]:
@@ -237,7 +237,7 @@ def holds_chunks(server: Server, process: psutil.Process) -> bool:
 def kill_with_chunks_in_hand(server: Server, worker: subprocess.Popen[bytes]) -> None:
     """SIGKILL to the worker and the process that computes, which has made chunks and has more in hand."""
     parent = psutil.Process(worker.pid)
-    wait_for(parent.children, "the process that computes", seconds=60)
+    wait_for(parent.children, "the process that computes")
     doomed = [parent.children()[0], parent]
 
     def killed() -> bool:
@@ -249,7 +249,7 @@ def kill_with_chunks_in_hand(server: Server, worker: subprocess.Popen[bytes]) ->
             process.kill() if held else process.resume()
         return held
 
-    wait_for(killed, "chunks in hand", seconds=60)
+    wait_for(killed, "chunks in hand")
     worker.wait(timeout=10)
 
 

@@ -131,7 +131,7 @@ def test_a_worker_is_seen_idle_then_at_work_then_gone(everything_installed: None
 
 
 def until(condition: Callable[[], bool]) -> None:
-    wait_for(condition, "the worker's row", seconds=10)
+    wait_for(condition, "the worker's row")
 
 
 def test_a_worker_of_the_model_queue_shows_itself_and_others_do_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ def test_what_many_writers_got_in_one_batch_is_what_each_would_get_alone() -> No
             )
             stories[writer] += " Every day he ran to the water and back again."
             process.turn()  # so that they do not all join at once
-        wait_for(lambda: process.turn() is not None and not waiting().exists(), "the suggestions", 60)
+        wait_for(lambda: process.turn() is not None and not waiting().exists(), "the suggestions")
 
     rows = list(Suggestion.objects.order_by("pk"))
     assert len({row.raw_text for row in rows}) > len(rows) // 2
@@ -120,5 +120,5 @@ def suggester_of(server: Server) -> psutil.Process:
         children = psutil.Process(server.process.pid).children()
         return [child for child in children if "suggester" in child.cmdline()]
 
-    wait_for(found, "the suggester process", 40)
+    wait_for(found, "the suggester process")
     return found()[0]

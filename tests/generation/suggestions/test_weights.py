@@ -143,7 +143,7 @@ def test_files_that_changed_between_two_starts_are_noticed(tmp_path: Path) -> No
             process.turn()
             return any(lane.compared for lane in process.lanes.values())
 
-        wait_for(compared, "the model", 60)
+        wait_for(compared, "the model")
         process._finish()
     suggester.refresh_from_db()
     changed = changed_weights(suggester)

@@ -17,7 +17,6 @@ import pytest
 from tests.generation.support.tiny_models import tiny
 from tests.services import free_port, wait_for
 
-START_SECONDS = 120.0
 # Line breaks around what is said: words next to it would make other tokens of its first and last word.
 CHAT = "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] }}\n{% endfor %}assistant:"
 LLAMA = """
@@ -48,7 +47,7 @@ class ModelServer:
         environment = os.environ | {"HF_HOME": str(self._home), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command(self.port), stdout=log, stderr=log, env=environment)
-        wait_for(self._is_ready, "the model server", seconds=START_SECONDS)
+        wait_for(self._is_ready, "the model server")
 
     def stop(self) -> None:
         if self._process is not None:

@@ -202,7 +202,7 @@ def toy_process(name: str, *, step: float = 0.01, lease: float = 5.0) -> Iterato
     command = [sys.executable, "-m", "tests.generation.support.toy_suggestions", "--database", database, "--name", name]
     process = subprocess.Popen([*command, "--step", str(step), "--lease", str(lease)], cwd=ROOT, env=_environment())
     try:
-        wait_for(lambda: ModelWorker.objects.filter(name=name, state="ready").exists(), f"process {name}", 30)
+        wait_for(lambda: ModelWorker.objects.filter(name=name, state="ready").exists(), f"process {name}")
         yield process
     finally:
         with suppress(ProcessLookupError):

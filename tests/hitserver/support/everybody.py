@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from http.cookies import SimpleCookie
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -57,12 +58,13 @@ class Everybody:
     study: Study
     market: dict[str, str]
     cases: dict[str, Case]
+    cookies: dict[str, SimpleCookie]
 
     def client(self, role: str) -> Client:
         """Signed in as this role; an error in a view is a 500, as on a server."""
         client = Client(raise_request_exception=False)
         if role != "nobody":
-            client.force_login(self.users[role])
+            client.cookies.update(self.cookies[role])
         return client
 
     def address(self, route: str) -> str:
@@ -118,7 +120,14 @@ def make_everybody() -> Everybody:
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
-    return Everybody(users, study, market, cases_of(users, market))
+    return Everybody(users, study, market, cases_of(users, market), {role: _signed_in(users[role]) for role in users})
+
+
+def _signed_in(user: User) -> SimpleCookie:
+    """The cookies of somebody who has signed in. To sign in takes as long as most requests."""
+    client = Client()
+    client.force_login(user)
+    return client.cookies
 
 
 def _add_image(study: Study) -> None:

@@ -13,6 +13,7 @@ from analysis.description_json import description_to_json
 from annotation.models import Flag
 from annotation.results import exports
 from annotation.results.frames import study_data
+from annotation.results.worker_pages import worker_pages
 from tests.annotation.results.exports.helpers import exclude, exported_bytes
 from tests.factories import make_participant, make_study, make_submission
 
@@ -40,7 +41,7 @@ def test_a_bundle_written_row_by_row_has_the_bytes_of_one_written_from_frames() 
     exclude(make_submission(study=study))
     Flag.objects.create(submission=study.submissions.all()[0], reason="copied", detail="=1+1")
     from_frames = io.BytesIO()
-    write_bundle(study_data(study), from_frames)
+    write_bundle(study_data(study), from_frames, worker_pages(study))
     assert exported_bytes(study, "bundle")[0] == from_frames.getvalue()
 
 

@@ -80,8 +80,8 @@ def test_a_workers_formula_is_made_safe_in_csv_and_untouched_in_json_lines() -> 
     own.delete()
     own.pk, own.text = None, "=IMPORTXML(1)"
     own.save(force_insert=True)
-    csv_row = next(row for row in read_csv(exported(study, "long")) if row["question"] == "own_response")
-    assert (csv_row["text"], csv_row["item"]) == ("'=IMPORTXML(1)", "'=cmd|' /C calc'!A0")
-    json_row = next(r for r in read_jsonl(exported(study, "long", "jsonl")) if r["question"] == "own_response")
-    assert (json_row["text"], json_row["item"]) == ("=IMPORTXML(1)", "=cmd|' /C calc'!A0")
+    csv_row = next(row for row in read_csv(exported(study, "long")) if row["criterion"] == "own_response")
+    assert (csv_row["answer_text"], csv_row["item"]) == ("'=IMPORTXML(1)", "'=cmd|' /C calc'!A0")
+    json_row = next(r for r in read_jsonl(exported(study, "long", "jsonl")) if r["criterion"] == "own_response")
+    assert (json_row["answer_text"], json_row["item"]) == ("=IMPORTXML(1)", "=cmd|' /C calc'!A0")
     assert not exported(study, "long").startswith("\ufeff")

@@ -12,6 +12,7 @@ from analysis.study_tables import OfferRow
 from annotation.models import Assignment, Offer, Posting, Study
 from annotation.results.exports import ExportError, export, kinds_of
 from annotation.results.frames import study_data, write_study_bundle
+from annotation.results.worker_pages import worker_pages
 from tests.annotation.offers_helpers import LAST, PICKED, TEXTS, answer_all, is_waiting, story_study, writer
 from tests.annotation.results.exports.helpers import exported, read_csv, read_jsonl
 from tests.factories import make_study, make_submission
@@ -89,7 +90,7 @@ def test_a_bundle_has_no_file_of_offers_that_are_all_left_out(study: Study, tmp_
     Assignment.objects.filter(hit__study=study).update(posting=posting)
     from_frames, row_by_row = io.BytesIO(), io.BytesIO()
 
-    write_bundle(study_data(study), from_frames)
+    write_bundle(study_data(study), from_frames, worker_pages(study))
     write_study_bundle(study, row_by_row)
 
     assert b"offers.csv" not in from_frames.getvalue()

@@ -1,0 +1,100 @@
+"""Who took part, how they were recruited, and what they were paid, for the methods of a paper."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from analysis.description import StudyDescription
+from analysis.paper.prose import Numbers, Paragraph, blank, listed, words
+from common.words import duration, money
+
+DESIGN, DATA, PAY = ("sections", "design"), ("sections", "data"), ("sections", "time", "pay")
+
+
+def participants_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
+    sentences = [*recruitment_sentences(study)]
+    if study.conditions:
+        sentences.append(f"Terms of taking part: {'; '.join(words(value) for _, value in study.conditions)}.")
+    if study.live_at:
+        closed = f" and closed on {day(numbers, 'closed_at')}" if study.closed_at else ""
+        sentences.append(f"The study opened on {day(numbers, 'live_at')}{closed}.")
+    workers = numbers.counted("worker", *DATA, "workers")
+    simulated = numbers.value(*DATA, "workers_simulated")
+    of_them = f", {numbers.count(*DATA, 'workers_simulated')} of them simulated" if simulated else ""
+    sentences.append(
+        f"The analysis includes {workers}{of_them} "
+        f"({blank('age, gender, first language, education and expertise of the workers, as far as you know them')})."
+    )
+    return Paragraph("Participants", sentences)
+
+
+def recruitment_sentences(study: StudyDescription) -> list[str]:
+    if study.for_members:
+        return [f"Members of our team did the work ({blank('how many, their training and their expertise')})."]
+    if not study.recruitment:
+        return [f"Workers were recruited {blank('where and how')}."]
+    sentences = []
+    for way_in in study.recruitment:
+        if way_in.name == "link":
+            sentences.append(f"Workers came by a link ({blank('to whom you gave the link, and how')}).")
+            continue
+        asked = "; ".join(f"{words(name)}: {words(value)}" for name, value in way_in.asked_for)
+        only = f", which let in only workers with: {asked}" if asked else ", with no condition on country or past work"
+        sentences.append(f"Workers were recruited on {words(way_in.title)}{only}.")
+    if any(not way_in.confirms for way_in in study.recruitment):
+        sentences.append("No platform confirmed who sent this work.")
+    return sentences
+
+
+def day(numbers: Numbers, field: str) -> str:
+    moment = datetime.fromisoformat(numbers.value(*DESIGN, field))
+    return numbers.shown(f"{moment:%-d %B %Y}", *DESIGN, field)
+
+
+def pay_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
+    """Reward, pay per hour at people's median time, and who earned less than the minimum; for each arm."""
+    if not any(arm.reward for arm in study.arms) and not study.reward:
+        return Paragraph("Pay", [f"Workers were not paid ({blank('what they got instead, if anything')})."])
+    rows = numbers.value(*PAY) or []
+    sentences = []
+    for number in range(len(rows)):
+        row = (*PAY, number)
+        arm = numbers.value(*row, "arm")
+        where = f"In the condition {words(arm)}, a" if arm else "A"
+        median = numbers.value(*row, "median_seconds")
+        sentences.append(
+            f"{where} task paid {numbers.money(*row, 'reward')}. At the median time of "
+            f"{numbers.counted('submission', *row, 'submissions')} by people "
+            f"({numbers.shown(duration(median), *row, 'median_seconds')}), this is "
+            f"{numbers.money(*row, 'usd_per_hour')} an hour."
+        )
+    if not rows:
+        rewards = sorted({arm.reward for arm in study.arms} or {study.reward})
+        sentences.append(f"A task paid {listed([money(reward) for reward in rewards])}.")
+        sentences.append("Pay per hour is not known: no submission by people has been paid.")
+    sentences += minimum_sentences(study, numbers, len(rows))
+    return Paragraph("Pay", sentences)
+
+
+def minimum_sentences(study: StudyDescription, numbers: Numbers, n_rows: int) -> list[str]:
+    why = blank("where this minimum comes from")
+    if study.minimum_hourly_pay is None:
+        return [f"As minimum pay, we had set {blank('an amount, and where it comes from')}."]
+    if not study.minimum_hourly_pay:
+        return []
+    least = numbers.money(*DESIGN, "minimum_hourly_pay")
+    shares = []
+    for number in range(n_rows):
+        row = (*PAY, number)
+        arm = numbers.value(*row, "arm")
+        of = f" in the condition {words(arm)}" if arm else ""
+        shares.append(
+            f"{numbers.count(*row, 'workers_below_minimum')} of {numbers.counted('worker', *row, 'workers')}{of} "
+            f"({numbers.percent(*row, 'share_below_minimum')})"
+        )
+    if not shares:
+        return [f"The minimum that we had set is {least} an hour ({why})."]
+    return [
+        f"From all their rewards and all their time, {listed(shares)} earned less than {least} an hour, the minimum "
+        f"that we had set ({why})."
+    ]
