@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 
 from analysis.data import StudyData
-from analysis.description import TEXT, QuestionDescription, Scale, Score, StudyDescription
+from analysis.description import TEXT, Factor, QuestionDescription, Scale, Score, StudyDescription
 from analysis.diversity.resampling import Bootstrap
+from analysis.factors import factors_of
 from analysis.inference import Bounds, Dimensions
 from analysis.scores import combined
 
@@ -54,6 +55,11 @@ class Source:
     @property
     def plan(self) -> Bootstrap:
         return Bootstrap(draws=self.draws, seed=self.seed)
+
+    @cached_property
+    def factors(self) -> list[Factor]:
+        """What findings compare: declared, and suggested from the items and arms."""
+        return factors_of(self.data)
 
     @cached_property
     def items(self) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from analysis.detection import (
 )
 from analysis.detection.coding import Coded
 from analysis.estimate import Estimate, p_equals
-from analysis.factors import factors_of, item_levels
+from analysis.factors import item_levels
 from analysis.report.blocks import Figure, Fold, Heading, Note, Part, Section
 from analysis.report.estimates import number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
@@ -120,9 +120,7 @@ def factors_of_comments(source: Source) -> dict[str, dict[str, str]]:
     origins = dict.fromkeys(name for cells in items["cells"] for name in cells if name.startswith(FROM))
     if len(origins) > 1:  # the factors of arms say the same, in fewer levels
         origins.pop(f"{FROM}arm", None)
-    names = [
-        factor.name for factor in factors_of(source.data) if factor.of == "item" and not factor.name.startswith(FROM)
-    ]
+    names = [factor.name for factor in source.factors if factor.of == "item" and not factor.name.startswith(FROM)]
     columns: dict[str, dict[str, str]] = {}
     partitions: list[tuple[int, ...]] = []
     for name in dict.fromkeys([*names, *origins]):

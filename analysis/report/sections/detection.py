@@ -19,7 +19,7 @@ from analysis.detection import (
 )
 from analysis.detection.published_tests import mean_against
 from analysis.estimate import p_equals
-from analysis.factors import factors_of, level_names
+from analysis.factors import level_names
 from analysis.report.blocks import Figure, Fold, Highlight, Note, Section
 from analysis.report.estimates import interval, number, with_interval
 from analysis.report.sections.detection_tables import MEASURES, PUBLISHED, add_crossed, significant_if
@@ -152,7 +152,7 @@ def judged(
 
 def factors_of_arms(source: Source, ratings: pd.DataFrame) -> dict[str, pd.Series]:
     """What arms differ in, such as training, with the level of every answer; what the texts say is theirs to say."""
-    factors = [factor for factor in factors_of(source.data) if factor.of == "arm"]
+    factors = [factor for factor in source.factors if factor.of == "arm"]
     taken = (*RESERVED, DOMAIN, MODEL)
     return {factor.name: level_names(source.data, factor, ratings) for factor in factors if factor.name not in taken}
 

@@ -17,7 +17,7 @@ from analysis import plots
 from analysis.description import Factor, Score
 from analysis.estimate import Estimate, merged_methods
 from analysis.factor_checks import design_problems, unanswered_by_workers
-from analysis.factors import factors_of, level_names, levels_in_order, levels_without
+from analysis.factors import level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
@@ -62,7 +62,7 @@ def make_section(source: Source) -> Section | None:
     section = Section(source.key("findings"), "What the study found")
     criteria = [criterion for score in source.scores if (criterion := criterion_of(source, score)) is not None]
     criteria = [as_accuracy(source, criterion) for criterion in criteria]
-    factors = factors_of(source.data)
+    factors = list(source.factors)
     sentences: list[tuple[str, str]] = []
     evidence = Section("", "")
     compared_topics: set[str] = set()
@@ -145,7 +145,7 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
             continue  # the section on detection says why
         answers = replace(criterion.answers, values=right, bounds=(0.0, 1.0))
         columns = {parameters.get("text_source", "source"), parameters.get("domain", "domain"), "model"}
-        of_arms = {factor.name for factor in factors_of(source.data) if factor.of == "arm"}
+        of_arms = {factor.name for factor in source.factors if factor.of == "arm"}
         return replace(criterion, name="accuracy", answers=answers, elsewhere=frozenset(columns | of_arms))
     return criterion
 

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from analysis.factors import factors_of, level_names
+from analysis.description import Factor
+from analysis.factors import level_names
 from analysis.report.blocks import Fold, Section
 from analysis.report.source import NUMERIC, Source
 from analysis.report.tables import Column, Table
@@ -27,10 +28,10 @@ def make_section(source: Source, *, topics: Sequence[str] = ()) -> Section | Non
     Mann–Whitney's U. None if the items do not say where their texts come from."""
     section = Section(source.key("origin_tests"), "Texts by origin")
     tables = []
-    for factor in factors_of(source.data):
+    for factor in source.factors:
         if factor.of != "item" or not factor.name.startswith(FROM):
             continue
-        tests = [test for topic in topics or source.questions for test in tests_on(source, topic, factor.name)]
+        tests = [test for topic in topics or source.questions for test in tests_on(source, topic, factor)]
         if tests:
             section.data[factor.name] = tests
             tables.append(tests_table(factor.name, tests))
@@ -40,9 +41,8 @@ def make_section(source: Source, *, topics: Sequence[str] = ()) -> Section | Non
     return section
 
 
-def tests_on(source: Source, topic: str, name: str) -> list[dict[str, Any]]:
+def tests_on(source: Source, topic: str, factor: Factor) -> list[dict[str, Any]]:
     question = source.questions.get(topic)
-    factor = next(factor for factor in factors_of(source.data) if factor.name == name)
     if question is None or question.scale.level not in NUMERIC or question.targets:
         return []
     ratings = source.ratings_on(topic)

@@ -14,7 +14,6 @@ import pandas as pd
 from analysis import plots
 from analysis.agreement import fleiss_kappa, ratings_from_frame
 from analysis.estimate import Estimate, p_equals
-from analysis.factors import factors_of
 from analysis.inference import Dimensions, holm
 from analysis.preference import (
     Choices,
@@ -66,7 +65,7 @@ def make_section(source: Source, *, systems: Sequence[str] = (), topics: Sequenc
     section = Section(source.key("preference"), "Preference")
     pairwise = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
     choices = {topic: oriented(source, source.ratings_on(topic), systems) for topic in topics or pairwise}
-    named = any(factor.of == "part" for factor in factors_of(source.data))  # then findings compare systems
+    named = any(factor.of == "part" for factor in source.factors)  # then findings compare systems
     pairs: dict[str, list[SystemPair]] = {}
     errors: dict[str, ValueError] = {}
     for topic, rows in choices.items():
