@@ -268,7 +268,7 @@ class Spread:
         if too_few:
             count, dimension = min(too_few)
             counted = f"{count:,} {dimension if count != 1 else dimension.removesuffix('s')}"
-            return f"based on {counted} only: an interval needs at least {LEAST_CLUSTERS}"
+            return f"based on {counted} only, and an interval needs at least {LEAST_CLUSTERS}"
         # Rounding leaves a trace of a variance that is 0.
         return SAME_ANSWERS if self.variance <= (1e-12 * value) ** 2 else ""
 

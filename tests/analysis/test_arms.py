@@ -86,7 +86,7 @@ def test_items_that_suit_one_arm_do_not_make_a_difference() -> None:
 def test_few_workers_give_no_interval_and_nobody_no_mean() -> None:
     found = arm_means(ratings([("a", "", "x", 2.0)]), SCORE, arms=["a", "b"])
     assert found.estimate("a").value == 2 and math.isnan(found.estimate("a").low)
-    assert found.estimate("a").note == "based on 1 item only: an interval needs at least 5"
+    assert found.estimate("a").note == "based on 1 item only, and an interval needs at least 5"
     assert math.isnan(found.difference("a", "b").value) and math.isnan(found.p("a", "b"))
     assert (found.items["b"], found.workers["b"]) == (0, 0)
 

@@ -127,7 +127,7 @@ def test_one_worker_or_one_item_has_means_without_intervals(tmp_path: Path, caps
     path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
     found = figures(capsys, "compare", path, *SHAPE)["estimates"]["score.system.difference.b.a"]
     assert found["value"] == pytest.approx(1.0) and found["low"] is None
-    assert found["note"] == "based on 1 worker only: an interval needs at least 5"
+    assert found["note"] == "based on 1 worker only, and an interval needs at least 5"
 
 
 def test_a_level_without_answers_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -152,8 +152,8 @@ def test_an_interval_stays_inside_the_range_of_its_figure() -> None:
 @pytest.mark.parametrize(
     ("items", "workers", "note"),
     [
-        (30, 4, "based on 4 workers only: an interval needs at least 5"),
-        (3, 12, "based on 3 items only: an interval needs at least 5"),
+        (30, 4, "based on 4 workers only, and an interval needs at least 5"),
+        (3, 12, "based on 3 items only, and an interval needs at least 5"),
     ],
 )
 def test_few_clusters_give_no_interval_but_a_reason(items: int, workers: int, note: str) -> None:

@@ -192,7 +192,7 @@ def test_the_published_figures_come_out_of_the_released_sets(
         assert tests[name]["second"]["value"] == pytest.approx(oca, abs=0.0061), name
     assert tests["distinct-n"]["spearman"]["method"].startswith("percentile bootstrap over groups of sets")
     # The released means stand for all workers, so nothing says how workers differ.
-    assert tests["absHDS"]["spearman"]["note"] == "based on 1 worker only: an interval needs at least 5"
+    assert tests["absHDS"]["spearman"]["note"] == "based on 1 worker only, and an interval needs at least 5"
 
 
 def test_what_a_person_left_out_does_not_count(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_statements_by_hand(tmp_path: Path) -> None:
     assert found["sd"]["value"] == pytest.approx(math.sqrt(36 / 7))
     # One-way ANOVA: item means 2 2 6 6, MSB = 2 · 16 / 3, MSW = (2 + 0 + 2 + 0) / 4 = 1; ICC(1,k) = 1 − MSW / MSB.
     assert found["icc_1k"]["value"] == pytest.approx(1 - 3 / 32)
-    assert found["mean"]["note"] == "based on 2 workers only: an interval needs at least 5"
+    assert found["mean"]["note"] == "based on 2 workers only, and an interval needs at least 5"
     assert [each["creative"]["mean"] for each in sections["scales"]["items"]] == [2, 2, 6, 6]
     assert "coherent" not in sections["scales"]["statements"]
     assert unknown_numbers(Page(page), sections) == []

@@ -47,7 +47,7 @@ def test_choices_by_hand(made: tuple[str, dict[str, Any]]) -> None:
     assert (pair["first"], pair["second"]) == ("model-a", "model-b")
     assert (pair["share"]["value"], pair["share"]["n"]) == (0.5, 6)
     assert (pair["share_by_writer"]["value"], pair["share_by_writer"]["n"]) == (0.5, 6)
-    assert pair["share_by_writer"]["note"] == "based on 3 writers only: an interval needs at least 5"
+    assert pair["share_by_writer"]["note"] == "based on 3 writers only, and an interval needs at least 5"
     assert [(each["round"], each["wins"], each["n"]) for each in pair["rounds"]] == [(1, 2, 3), (2, 1, 3)]
     # Exact binomial, 3 of 6: p = 1; at least 3 of 6: (20 + 15 + 6 + 1)/64. Symmetric, so the mixed logit's p is 1.
     assert (pair["tests"]["two_sided"], pair["tests"]["one_sided"]) == (1.0, pytest.approx(42 / 64))

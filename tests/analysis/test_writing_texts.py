@@ -195,7 +195,7 @@ def test_own_ratings_against_others_by_hand() -> None:
     found = own_against_others([3.0, 4.0, 5.0, 4.0], list("abcd"), np.repeat(np.arange(4), 2), others, ["x", "y"] * 4)
 
     assert found.value == pytest.approx(2 / math.sqrt(8))
-    assert (found.n, found.note) == (8, "based on 2 workers only: an interval needs at least 5")
+    assert (found.n, found.note) == (8, "based on 2 workers only, and an interval needs at least 5")
 
 
 @pytest.mark.parametrize(
