@@ -73,6 +73,23 @@ def test_a_declared_reference_is_what_others_are_compared_with(tmp_path: Path) -
     assert set(pairs) == {("large", "human"), ("small", "human")}
 
 
+def test_levels_that_cannot_be_tested_have_a_sentence_of_their_own(tmp_path: Path) -> None:
+    """Only one item of “small” was rated, so only “large” is tested; then three workers alone have rated."""
+    items, values = rated((1.5, 0.0, 0.0))
+    small = [item["item"] for item in items if item["cells"]["system"] == "small"]
+    values = {key: value for key, value in values.items() if key[0] not in small[1:]}
+    _, found = findings(items, values, tmp_path, factors=(Factor("system", reference="human"),))
+    sentence = found["sentences"][0]["sentence"]
+    assert sentence.startswith("large is below human, which has ")
+    assert " There is no test of small. The largest difference: " in sentence
+
+    values = {key: value for key, value in values.items() if key[1] in ("w0", "w1", "w2")}
+    _, found = findings(items, values, tmp_path / "few", factors=(Factor("system", reference="human"),))
+    sentence = found["sentences"][0]["sentence"]
+    assert sentence.startswith("The reference human has ")
+    assert " There is no test of large and small. " in sentence
+
+
 def test_a_reference_without_answers_is_said(tmp_path: Path) -> None:
     page, found = findings(*rated((1.5, 0.0, 0.0)), tmp_path, factors=(Factor("system", reference="nobody"),))
     assert "no answer has the reference nobody: all levels are compared with each other" in page

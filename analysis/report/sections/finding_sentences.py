@@ -82,11 +82,12 @@ def reference_sentence(comparison: Comparison) -> str:
         for side, members in groups.items()
         if members
     ]
+    start = f"{'; '.join(parts)} {base.name}, which has" if parts else f"The reference {base.name} has"
+    sentences = [f"{start} {with_interval(base.mean)}."]
     if untested:
-        parts.append(f"there is no test of {names_in_words([pair.first for pair in untested])}")
+        sentences.append(f"There is no test of {names_in_words([pair.first for pair in untested])}.")
     largest = max(comparison.differences, key=lambda pair: abs(pair.difference.value))
-    start = f"{'; '.join(parts)} {base.name}, which has {with_interval(base.mean)}."
-    return f"{start} The largest difference: {largest.first}. {size_of(largest)}."
+    return " ".join([*sentences, f"The largest difference: {largest.first}. {size_of(largest)}."])
 
 
 def size_of(pair: Difference) -> str:
