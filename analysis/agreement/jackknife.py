@@ -168,7 +168,9 @@ def estimate_from_table(
     if ratings is not None and raters == "any" and rater_count >= LEAST:
         variance, undefined_times = sample.variance_over_both(ratings, variance, undefined_times)
         freedom = min(freedom, rater_count - 1)
-        method += f" and {rater_count:,} raters; {_share_right(clusters_used)} of such 95% intervals are right"
+        method += (
+            f" and {rater_count:,} raters; {_share_right(clusters_used)} of such 95% intervals are right in simulations"
+        )
     elif rater_count:
         method += f", for these {rater_count:,} raters"
     bounds = interval_inside(sample.value, variance, freedom, (coefficient.least, 1.0), level)

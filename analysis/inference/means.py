@@ -14,7 +14,7 @@ from analysis.inference.crossed import figures_from_influence, ratios
 from analysis.inference.dimensions import Dimensions
 
 #: Of simulated studies of 10 to 100 items by 5 to 50 workers (docs/uncertainty.md).
-SD_REMARK = "84 to 97% of such 95% intervals are right"
+SD_REMARK = "84 to 97% of such 95% intervals are right in simulations"
 
 
 def mean_estimate(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from analysis.description import QuestionDescription
 from annotation.models import Arm, Study
 from annotation.studies.declared_scores import instruments_of, questions_of
+from annotation.task_types.registry import UnknownTaskType
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,12 @@ class Criteria:
     """The criteria of a study. Its arms may word them differently."""
 
     def __init__(self, study: Study, arms: Sequence[Arm]) -> None:
-        instruments = instruments_of(study, arms)
+        """Without the study's type, no criterion is described."""
+        try:
+            instruments = instruments_of(study, arms)
+        except UnknownTaskType:
+            self._of_study, self._of_arm = {}, {}
+            return
         self._of_study = {question.topic: Criterion.of(question) for question in questions_of(instruments)}
         self._of_arm = {
             instrument.arm: {

@@ -18,7 +18,7 @@ from django.db.models import Q
 from annotation.many_ids import among
 from annotation.models import Item, Output, Study
 from annotation.task_types.items import Json, RowProblem
-from annotation.task_types.registry import UnknownTaskType, get_type
+from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from generation.models import Sample
 
 #: The beginning of the names of the columns. No file of items has such a name: see `reserved_columns`.
@@ -53,11 +53,13 @@ def provenance_columns(study: Study) -> dict[int, Origin]:
     items = Item.objects.filter(study=study).filter(Q(source__has_key="outputs") | Q(source__has_key="samples"))
     groups: dict[int, list[list[int]]] = {}
     kinds: dict[int, str] = {}
-    task = get_type(study.task_type)
+    task = all_types().get(study.task_type)
     for pk, source, payload in items.values_list("pk", "source", "payload").iterator(BATCH):
         kinds[pk] = "outputs" if "outputs" in source else "samples"
         ids = source[kinds[pk]]
-        groups[pk] = in_parts(ids, task.describe_item(payload).texts) if len(ids) > 1 else [ids]
+        # Without the study's type, nobody knows the parts: all texts are one.
+        texts = task.describe_item(payload).texts if task is not None and len(ids) > 1 else ()
+        groups[pk] = in_parts(ids, texts)
     origins = {
         kind: load({number for pk, parts in groups.items() if kinds[pk] == kind for ids in parts for number in ids})
         for kind, load in (("outputs", origins_of_outputs), ("samples", origins_of_samples))

@@ -74,7 +74,7 @@ def test_alpha_leaves_out_units_raters_and_ratings_as_one_would_by_hand(level: A
     estimate = krippendorff_alpha(matrix, level)
     assert variance_of(estimate, free=7) == pytest.approx(expected, rel=1e-6)
     share = "85 to 100%" if len(matrix) < 30 else "91 to 100%"
-    method = f"jackknife over {len(matrix)} units and 8 raters; {share} of such 95% intervals are right"
+    method = f"jackknife over {len(matrix)} units and 8 raters; {share} of such 95% intervals are right in simulations"
     assert estimate.method == method
 
 

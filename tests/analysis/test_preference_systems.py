@@ -248,7 +248,10 @@ def test_the_interval_of_pairs_leaves_out_contexts_and_workers_as_one_would_by_h
     ends = [math.log((1 + end) / (1 - end)) for end in (estimate.low, estimate.high)]
     half = stats.t.ppf(0.975, 8) * math.sqrt(max(spread[0] + spread[1] - spread[2], spread[0])) * 2 / (1 - whole**2)
     assert (ends[1] - ends[0]) / 2 == pytest.approx(half, rel=1e-6)
-    assert estimate.method == "jackknife over 10 clusters and 9 raters; 85 to 100% of such 95% intervals are right"
+    assert (
+        estimate.method
+        == "jackknife over 10 clusters and 9 raters; 85 to 100% of such 95% intervals are right in simulations"
+    )
 
 
 # --- quality and diversity ---

@@ -62,7 +62,10 @@ def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
     found = sections["scales"]["statements"]["creative"]["mean"]
     assert (found["low"], found["high"]) == pytest.approx(bounds)
     start = f"clustered by 12 items and 8 workers; t with {reference.freedom:.4g} degrees of freedom"
-    assert found["method"] == f"{start}; with fewer than 15 of either, 92 to 99% of such 95% intervals are right"
+    assert (
+        found["method"]
+        == f"{start}; with fewer than 15 of either, 92 to 99% of such 95% intervals are right in simulations"
+    )
 
 
 def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:

@@ -241,6 +241,8 @@ def test_ending_the_demo_ends_its_server(tmp_path: Path) -> None:
         env=clean_environment({"HITSERVER_VAR": str(tmp_path / "var")}),
         stdout=subprocess.PIPE,
         text=True,
+        # Tests that run in the background are started with this signal ignored, and their processes would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert process.stdout is not None
     console = ""

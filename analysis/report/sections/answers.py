@@ -311,7 +311,8 @@ def explanation(level: str) -> str:
         "α and ICC(1,1) show how far single ratings agree (1 fully, 0 as by chance). ICC(1,k) and split-half show how "
         "reliable the mean rating of an item is, the noise ceiling how high a perfect metric could correlate with it. "
         "ICC, split-half and ceiling take an item’s raters as drawn at random, so their intervals are about new items "
-        "only: where raters differ, 83 to 98% of such 95% intervals are right, and half where few raters rate all. "
+        "only: where raters differ, 83 to 98% of such 95% intervals are right in simulations, and half where few "
+        "raters rate all. "
         "Fleiss’ κ and percent agreement treat the points of the scale as categories: a near miss counts as a miss."
     )
 

@@ -17,12 +17,14 @@ from analysis.answer_files.columns import (
     WORKER,
     named_apart,
 )
-from analysis.description import arm_level
+from analysis.description import Factor, arm_level
 from annotation.models import Arm, Item, Study
 from annotation.results.exports.items import merged_columns
 from annotation.studies.provenance import Origin, provenance_columns
+from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json
-from annotation.task_types.registry import get_type
+from annotation.task_types.placements import Placements
+from annotation.task_types.registry import UnknownTaskType, get_type
 
 #: Payloads that are read at once to find the names of their columns.
 BATCH = 500
@@ -38,7 +40,7 @@ class LongColumns:
     """The columns of one study's file, and the cells of its items and arms in their order."""
 
     def __init__(self, study: Study, arms: Sequence[Arm], *, with_worker_ids: bool) -> None:
-        self.task = get_type(study.task_type)
+        self.task = type_of(study)
         #: What answers with an item are about: the item, or what their worker wrote for it.
         self.about = "own" if self.task.own_work else "item"
         self._origins = provenance_columns(study)
@@ -74,11 +76,32 @@ class LongColumns:
         ]
 
 
+class MissingType(Placements):
+    """What is known of items and answers if the study's type is not installed: its data can be exported anyway."""
+
+    own_work = False
+
+    def factors(self, config: Json) -> Sequence[Factor]:
+        return ()
+
+    def export_columns(self, payload: Json) -> dict[str, str]:
+        """The item as columns, if the general reader made its payload."""
+        cells = {name: str(payload.get(name, "")) for name in payload.get("columns", ())}
+        return cells | {str(name): str(cell) for name, cell in payload.get("extra", ())}
+
+
+def type_of(study: Study) -> TaskType | MissingType:
+    try:
+        return get_type(study.task_type)
+    except UnknownTaskType:
+        return MissingType()
+
+
 def arm_factors(study: Study, arms: Sequence[Arm]) -> dict[str, dict[int, str]]:
     """By factor, the level of every arm by its number: factors that arms name, then what the type says arms differ in,
     if they do."""
     named = dict.fromkeys(name for arm in arms for name in sorted(arm.factors))
-    offered = [factor.name for factor in get_type(study.task_type).factors(study.config) if factor.of == "arm"]
+    offered = [factor.name for factor in type_of(study).factors(study.config) if factor.of == "arm"]
     levels = {
         name: {arm.pk: arm_level(name, arm.factors, {**study.config, **arm.config}) for arm in arms}
         for name in dict.fromkeys([*named, *offered])

@@ -250,3 +250,16 @@ def test_the_header_is_the_same_with_and_without_answers() -> None:
     assert next(csv.reader(io.StringIO(exported(study, "long")))) == header
     assert header == list(LongColumns(study, list(study.arms.all()), with_worker_ids=False).names)
     assert Submission.objects.count() == HitItem.objects.count() - 1
+
+
+@pytest.mark.django_db
+def test_answers_are_there_without_the_studys_type() -> None:
+    """What the general reader made of a file keeps its columns; nothing is known of scales."""
+    study = make_study(items=1, task_type="pairwise", ratings_per_item=1)
+    make_submission(study=study)
+    with_type = read_csv(exported(study, "long"))
+    Study.objects.filter(pk=study.pk).update(task_type="gone")
+    rows = read_csv(exported(Study.objects.get(pk=study.pk), "long"))
+    kept = ("submission", "worker", "item", "text_1", "text_2", "criterion", "value", "included")
+    assert [[row[name] for name in kept] for row in rows] == [[row[name] for name in kept] for row in with_type]
+    assert {row["scale_level"] for row in rows} == {""}
