@@ -62,8 +62,10 @@ class Power:
     these_workers: bool = False
 
     def reaches(self, *, power: float | None, width: float | None) -> bool:
-        """Whether the design has the wanted power, and intervals that are narrow enough."""
-        return (power is None or self.power >= power) and (width is None or self.width <= width)
+        """Whether the design has the wanted power, in whole percent as tables show it, and intervals that are narrow
+        enough."""
+        shown = math.nan if math.isnan(self.power) else round(100 * self.power) / 100
+        return (power is None or shown >= power) and (width is None or self.width <= width)
 
 
 def simulate(

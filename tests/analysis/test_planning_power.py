@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -15,7 +16,7 @@ from analysis.planning.aims import SHARES, Aim, Goal
 from analysis.planning.components import Components
 from analysis.planning.costs import Work, cost_of
 from analysis.planning.plans import Planner, cheapest
-from analysis.planning.power import analysis_of, draw_answers, simulate
+from analysis.planning.power import Power, analysis_of, draw_answers, simulate
 from analysis.planning.scales import Scale, answer_model
 from analysis.planning.study_design import CROSSINGS, Crossing, Design, DesignError, design_for, layout_of
 from bench.planned_power import CASES, compared
@@ -390,3 +391,11 @@ def test_scales_that_are_none_are_refused(ends: tuple[float, float, int], messag
 def test_work_that_is_none_is_refused(amounts: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Work(*amounts)  # type: ignore[arg-type]
+
+
+def test_a_power_that_tables_show_as_the_wanted_one_is_enough() -> None:
+    """A table that says 80% must not be followed by a sentence that 80% is missed."""
+    power = Power(Design(2, 10, 5, 10), 1000, 0.796, 0.013, 0.796, 0.3, 0.5, 1.0)
+    assert power.reaches(power=0.8, width=None)
+    assert not replace(power, power=0.794).reaches(power=0.8, width=None)
+    assert not replace(power, power=math.nan).reaches(power=0.8, width=None)

@@ -53,10 +53,10 @@ def comparison_sentence(factor: str, comparison: Comparison) -> str:
         )
     tied = [level.name for level in comparison.levels if level.rank[1] == 1]
     if len(tied) == 1:
-        return (
-            f"{best.name} is ahead: {with_interval(best.mean)} against {with_interval(second.mean)} for {second.name}, "
-            f"the next by {factor}. {size_of(difference)}."
-        )
+        others = f"{with_interval(second.mean)} for {second.name}"
+        if len(comparison.levels) > 2:
+            others += f", the next by {factor}"
+        return f"{best.name} is ahead: {with_interval(best.mean)} against {others}. {size_of(difference)}."
     if len(tied) == len(comparison.levels):
         start = f"The data do not show which {factor} is ahead"
     else:
