@@ -255,8 +255,8 @@ class Ratings(MembersView):
     def get(self, request: Request, slug: str) -> Response:
         study = self.study(answers=True)
         page = self.paginate_queryset(items_overview.ratings_of_study(study))
-        about = "own" if get_type(study.task_type).own_work else "item"
-        context = {"about": about, "marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
+        about_what = "own" if get_type(study.task_type).own_work else "item"
+        context = {"about": about_what, "marks": Marks(study), "criteria": Criteria(study, list(study.arms.all()))}
         return self.get_paginated_response(RatingSerializer(page, many=True, context=context).data)
 
 

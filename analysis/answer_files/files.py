@@ -132,8 +132,8 @@ class AnswerFile(ABC):
     def detection(self) -> Detection | None:
         """None if nobody judges whether texts are by people."""
         usual = Detection()
-        asked = any(criterion.name == usual.topic for criterion in self.criteria)
-        return usual if asked and usual.source in self.names else None
+        is_asked = any(criterion.name == usual.topic for criterion in self.criteria)
+        return usual if is_asked and usual.source in self.names else None
 
     @cached_property
     def factors(self) -> list[LevelColumn]:

@@ -106,8 +106,8 @@ class BundleFile(RowsFile):
             levels = arm_levels(description, factor)
             if factor in named or len({*levels.values()} - {""}) > 1:
                 makers[f"{ARM_FACTOR}{factor}"] = partial(self._taken, "arm", levels)
-        about = dict.fromkeys(items.index, "own" if description.own_work else "item")
-        makers["about"] = partial(self._taken, "item", about)
+        about_what = dict.fromkeys(items.index, "own" if description.own_work else "item")
+        makers["about"] = partial(self._taken, "item", about_what)
         makers["role"] = partial(self._taken, "item", items["role"])
         makers[CONTEXT] = partial(self._taken, "item", items["context"])
         makers["scale_level"] = partial(self._taken, "question", {t: scale.level for t, scale in scales.items()})

@@ -299,8 +299,8 @@ def print_table(arguments: argparse.Namespace, criterion: str, outcome: Agreemen
     per_unit = data["ratings_per_unit"]
     counts_in_words = ", ".join(counted(data[name], name[:-1]) for name in ("ratings", "units", "raters", "values"))
     span = f"{per_unit['least']}–{per_unit['most']} ratings per unit (median {per_unit['median']:g})"
-    about = f", {criterion}" * bool(criterion)
-    print(f"{arguments.file}{about}: {counts_in_words}, {span}, level {outcome.level}")
+    of_criterion = f", {criterion}" * bool(criterion)
+    print(f"{arguments.file}{of_criterion}: {counts_in_words}, {span}, level {outcome.level}")
     if unpaired := data["units_with_fewer_than_two_ratings"]:
         print(f"{counted(unpaired, 'unit')} with fewer than 2 ratings: no pair to compare")
     if data["missing"]:

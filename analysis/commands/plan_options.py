@@ -59,7 +59,7 @@ def add_design(parser: argparse.ArgumentParser) -> None:
     meaning = "; ".join(f"{name}: {what}" for name, what in CROSSINGS.items())
     design.add_argument("--crossing", choices=tuple(CROSSINGS), default="some", help=f"{meaning} (default: some)")
     design.add_argument(
-        "--own-items", action="store_true", help="every system has items of its own (default: the same items for all)"
+        "--own-items", action="store_true", help="every system has its own items (default: the same items for all)"
     )
     design.add_argument(
         "--reference", action="store_true", help="compare systems with the first only, not with each other"

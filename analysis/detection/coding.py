@@ -173,19 +173,19 @@ def shares_by_level(
     ``decisions``: rows (comment, label, chosen), all labels of every comment; ``level_of`` by comment, empty or missing
     where it has none, which leaves it out. Figures are about new comments. ValueError: fewer than two levels.
     """
-    given = decisions.pivot_table(index="comment", columns="label", values="chosen", aggfunc="max", sort=False).fillna(
-        0
-    )
-    levels = pd.Series({comment: level_of.get(comment, "") for comment in given.index})
-    given, levels = given[levels != ""], levels[levels != ""]
+    labels_of_comments = decisions.pivot_table(
+        index="comment", columns="label", values="chosen", aggfunc="max", sort=False
+    ).fillna(0)
+    levels = pd.Series({comment: level_of.get(comment, "") for comment in labels_of_comments.index})
+    labels_of_comments, levels = labels_of_comments[levels != ""], levels[levels != ""]
     names = list(dict.fromkeys(level_of[comment] for comment in level_of if level_of[comment] in set(levels)))
     if len(names) < 2:
         raise ValueError("the comments have fewer than two levels")
-    labels = list(given.columns)
+    labels = list(labels_of_comments.columns)
     inside = (levels.to_numpy()[:, None] == np.array(names, dtype=object)).astype(float)
-    chosen = given.to_numpy(dtype=float)
-    dimensions = Dimensions.of(comments=given.index.to_numpy())
-    above = (chosen[:, :, None] * inside[:, None, :]).reshape(len(given), -1)
+    chosen = labels_of_comments.to_numpy(dtype=float)
+    dimensions = Dimensions.of(comments=labels_of_comments.index.to_numpy())
+    above = (chosen[:, :, None] * inside[:, None, :]).reshape(len(labels_of_comments), -1)
     shares = ratios(above, np.tile(inside, len(labels)), dimensions, level=level)
     of_labels = ratios(above, np.tile(chosen.sum(axis=1)[:, None] * inside, len(labels)), dimensions, level=level)
     bounds = (0.0, 1.0)

@@ -88,7 +88,7 @@ def paper_files(
     tables = table_files(sections)
     figures = list(figure_files.figures_of(sections))
     sheet, sheet_json = datasheet(study, dict(report))
-    about = dataset_files(study, files)
+    of_dataset = dataset_files(study, files)
     written = {
         "README.md": readme(study, report, tables, pages, [name for name, _ in figures], numbers),
         "preamble.tex": PREAMBLE,
@@ -103,8 +103,8 @@ def paper_files(
         "tables.tex": with_breaks([f"\\input{{tables/{file.name}}}\n" for file in tables]),
         "heds.md": sheet,
         "heds.json": sheet_json,
-        "croissant.json": about[CROISSANT].decode(),
-        "dataset-card.md": about[CARD].decode(),
+        "croissant.json": of_dataset[CROISSANT].decode(),
+        "dataset-card.md": of_dataset[CARD].decode(),
         **{f"tables/{file.name}.tex": file.latex for file in tables},
         **{f"tables/{file.name}.csv": file.csv for file in tables},
     }

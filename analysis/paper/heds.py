@@ -30,8 +30,8 @@ def datasheet(study: StudyDescription, report: dict[str, Any]) -> tuple[str, str
     general = dict.fromkeys((key for key in QUESTIONS if not key.startswith("4")), NOT_KNOWN)
     general |= experiment_answers(study, numbers) | evaluator_answers(study, numbers) | design_answers(study, numbers)
     # Answers in words are reasons and comments, unless there is nothing else.
-    asked = [question for question in study.questions if question.scale.level != "text"] or study.questions
-    criteria = {question.topic: criterion_answers(study, question, numbers) for question in asked}
+    questions = [question for question in study.questions if question.scale.level != "text"] or study.questions
+    criteria = {question.topic: criterion_answers(study, question, numbers) for question in questions}
     sheet = {
         "datasheet": "Human Evaluation Datasheet (HEDS)",
         "version": VERSION,

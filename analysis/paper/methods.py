@@ -132,9 +132,9 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
             headings.append(f"{quoted(question.label)} (in short: {words(question.topic)}), {answers}")
     sentences = []
     for (_, answers), members in groups.items():
-        asked = [f"{quoted(member.label)} (in short: {words(member.topic)})" for member in members]
+        wordings = [f"{quoted(member.label)} (in short: {words(member.topic)})" for member in members]
         verb = "was" if len(members) == 1 else "were each"
-        sentences.append(f"{listed(asked)} {verb} answered {answers}.")
+        sentences.append(f"{listed(wordings)} {verb} answered {answers}.")
     if headings:
         sentences.append(f"Workers answered, or the pages recorded, under a heading: {'; '.join(headings)}.")
     sentences.append("The pages of the appendix show the wording as workers saw it.")
@@ -178,14 +178,14 @@ def points_in_prose(scale: Scale) -> str:
 
 def design_sentences(study: StudyDescription, numbers: Numbers) -> list[str]:
     design = ("sections", "design")
-    each = numbers.counted("submission", *design, "ratings_per_item")
+    per_item = numbers.counted("submission", *design, "ratings_per_item")
     per_task = numbers.counted("item", *design, "items_per_hit")
     limit = numbers.counted("minute", *design, "time_limit_minutes")
     most = "any number of tasks"
     if study.hits_per_worker is not None:
         most = f"at most {numbers.counted('task', *design, 'hits_per_worker')}"
     sentences = [
-        f"We asked for {each} for each item.",
+        f"We asked for {per_item} for each item.",
         f"A task (a “HIT”) had {per_task} and a time limit of {limit}; one worker could do {most}.",
     ]
     seed = numbers.count(*design, "seed")
@@ -223,5 +223,5 @@ def differences_of(arm: ArmDescription) -> list[str]:
     settings = [f"{name.replace('_', ' ')} is set to {words(str(value))}" for name, value in arm.config.items()]
     short = [setting for setting in settings if len(setting) <= LONGEST_SETTING]
     levels = [f"the level of {words(name)} is {words(level)}" for name, level in arm.factors.items()]
-    texts = [f"the {name.replace('_', ' ')} has a wording of its own" for name in arm.texts]
+    texts = [f"the {name.replace('_', ' ')} has its own wording" for name in arm.texts]
     return [*levels, *short, *texts]

@@ -38,8 +38,12 @@ def recruitment_sentences(study: StudyDescription) -> list[str]:
         if way_in.name == "link":
             sentences.append(f"Workers came by a link ({blank('to whom you gave the link, and how')}).")
             continue
-        asked = "; ".join(f"{words(name)}: {words(value)}" for name, value in way_in.asked_for)
-        only = f", which let in only workers with: {asked}" if asked else ", with no condition on country or past work"
+        conditions = "; ".join(f"{words(name)}: {words(value)}" for name, value in way_in.asked_for)
+        only = (
+            f", which let in only workers with: {conditions}"
+            if conditions
+            else ", with no condition on country or past work"
+        )
         sentences.append(f"Workers were recruited on {words(way_in.title)}{only}.")
     if any(not way_in.confirms for way_in in study.recruitment):
         sentences.append("No platform confirmed who sent this work.")

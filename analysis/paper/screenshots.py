@@ -28,7 +28,7 @@ def picture_pages(folder: Path, names: Iterable[str]) -> list[str]:
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
         return []
-    made = []
+    pictures = []
     for name in names:
         page = (folder / name).resolve()
         try:
@@ -36,8 +36,8 @@ def picture_pages(folder: Path, names: Iterable[str]) -> list[str]:
         except (OSError, subprocess.SubprocessError) as error:
             log.warning("There is no picture of %s: %s", name, error)
             break
-        made.append(str(Path(name).with_suffix(".png")))
-    return made
+        pictures.append(str(Path(name).with_suffix(".png")))
+    return pictures
 
 
 def _take(browser: str, page: Path, picture: Path) -> None:

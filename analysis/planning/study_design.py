@@ -58,7 +58,7 @@ class Design:
             raise DesignError(f"reports compare at most {MOST_LEVELS} systems, not {self.systems}")
         if self.crossing == "all" and self.systems > 1 and not self.same_items:
             raise DesignError(
-                "no worker can rate all systems of an item if every system has items of its own: let workers rate some "
+                "no worker can rate all systems of an item if every system has its own items: let workers rate some "
                 "systems, or use the same items for all systems"
             )
         if self.raters > self.workers_of_a_system:

@@ -50,7 +50,7 @@ def aim_in_words(aim: Aim, systems: int) -> str:
 def crossing_in_words(crossing: Crossing, systems: int, *, same_items: bool) -> str:
     if systems == 1:
         return "Texts are shuffled and shared evenly among the workers."
-    items = "All systems have texts for the same items" if same_items else "Every system has items of its own"
+    items = "All systems have texts for the same items" if same_items else "Every system has its own items"
     return f"{items}; {CROSSINGS[crossing]}."
 
 

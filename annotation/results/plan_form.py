@@ -215,5 +215,5 @@ def answers_of(best: Plan | None, plans: list[Plan], wanted: float, facts: Study
 
 def sizes_in_words(power: Power) -> str:
     design = power.design
-    each = " of each system" if design.systems > 1 else ""
-    return f"{counted(design.items, 'item')}{each} and {counted(design.raters, 'rater')} per item"
+    of_each = " of each system" if design.systems > 1 else ""
+    return f"{counted(design.items, 'item')}{of_each} and {counted(design.raters, 'rater')} per item"

@@ -302,7 +302,7 @@ def test_as_few_workers_as_can_do_the_work() -> None:
         ((2, 100, 4, 6, "one"), "more than the 3 workers who rate a system"),
         (
             (2, 100, 3, 10, "all", False),
-            "no worker can rate all systems of an item if every system has items of its own",
+            "no worker can rate all systems of an item if every system has its own items",
         ),
         ((2, 100, 3, 10, "both"), "is one of all, some, one, not “both”"),
         ((31, 10, 3, 40), "at most 30 systems, not 31"),

@@ -200,11 +200,11 @@ def differences_in_words(differences: Sequence[ShareDifference]) -> str:
         return f"There is no test: {differences[0].difference.note or 'the comments do not vary enough'}."
     pair = min(tested, key=lambda pair: pair.p)
     names, difference = larger_first(pair.first, pair.second, pair.difference)
-    found = f"{pair.label}, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
+    largest = f"{pair.label}, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
     significant = sum(pair.p_corrected < SIGNIFICANT for pair in tested)
     if not significant:
-        return f"The data show no difference. The clearest: {found}."
-    return f"{counted(significant, 'difference')} of {len(tested)}. The clearest: {found}."
+        return f"The data show no difference. The clearest: {largest}."
+    return f"{counted(significant, 'difference')} of {len(tested)}. The clearest: {largest}."
 
 
 def coders_agreement(source: Source, decisions: pd.DataFrame) -> list[Coded]:

@@ -60,8 +60,8 @@ def facts_of(study: StudyDescription) -> list[tuple[str, object]]:
     if study.balance:
         facts.append(("Balance", study.balance))
     for way_in in study.recruitment:
-        asked = "; ".join(f"{name}: {value}" for name, value in way_in.asked_for)
-        facts.append(("Offered on", f"{way_in.title} ({asked})" if asked else way_in.title))
+        conditions = "; ".join(f"{name}: {value}" for name, value in way_in.asked_for)
+        facts.append(("Offered on", f"{way_in.title} ({conditions})" if conditions else way_in.title))
     return facts + [("Excluded by rule", words) for _, words in Exclusion.of(study.exclude).in_words()]
 
 

@@ -153,8 +153,10 @@ def judged(
 def factors_of_arms(source: Source, ratings: pd.DataFrame) -> dict[str, pd.Series]:
     """What arms differ in, such as training, with the level of every answer; what the texts say is theirs to say."""
     factors = [factor for factor in source.factors if factor.of == "arm"]
-    taken = (*RESERVED, DOMAIN, MODEL)
-    return {factor.name: level_names(source.data, factor, ratings) for factor in factors if factor.name not in taken}
+    other_columns = (*RESERVED, DOMAIN, MODEL)
+    return {
+        factor.name: level_names(source.data, factor, ratings) for factor in factors if factor.name not in other_columns
+    }
 
 
 def scores_figure(source: Source, counts: pd.DataFrame) -> Figure:

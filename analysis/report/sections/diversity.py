@@ -96,12 +96,14 @@ def tests_in_words(sets: Sets, tests: Sequence[Tested]) -> str:
     if math.isnan(people.spearman.value):
         return f"It cannot be tested against {sets.name}: {people.spearman.note}."
     second = f"{SECOND[sets.kind]} {with_interval(people.second)}"
-    found = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}; {second}."
+    sentence = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}; {second}."
     defined = [test for test in metrics if not math.isnan(test.spearman.value)]
     if not defined:
-        return found
+        return sentence
     best = max(defined, key=lambda test: abs(test.spearman.value))
-    return f"{found} Of {counted(len(defined), 'metric')}, {best.measure} does best: ρ {with_interval(best.spearman)}."
+    return (
+        f"{sentence} Of {counted(len(defined), 'metric')}, {best.measure} does best: ρ {with_interval(best.spearman)}."
+    )
 
 
 def summary(sets: Sets) -> str:

@@ -120,5 +120,7 @@ def sentence(records: Sequence[dict[str, Any]]) -> str:
     clearest = min(tested, key=lambda record: record["pair"].p)
     pair: Difference = clearest["pair"]
     names, difference = larger_first(pair.first, pair.second, pair.difference)
-    found = f"“{clearest['answer']}”, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
-    return f"The data show no difference. The clearest: {found}." if pair.p_corrected >= SIGNIFICANT else f"{found}."
+    largest = f"“{clearest['answer']}”, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
+    return (
+        f"The data show no difference. The clearest: {largest}." if pair.p_corrected >= SIGNIFICANT else f"{largest}."
+    )

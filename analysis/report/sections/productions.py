@@ -41,8 +41,10 @@ def make_section(source: Source, *, high: str = "high", low: str = "low") -> Sec
     if len(sets) == 2:
         apart = f"{high} − {low}"
         section.data["difference"] = estimates[apart] = difference(sets[high], sets[low])
-        found = f"Sets called {high} have a distinct-n {with_interval(estimates[apart])} larger than those called {low}"
-        section.answers.append(("distinct-n", f"{found}, by the same writers."))
+        sentence = (
+            f"Sets called {high} have a distinct-n {with_interval(estimates[apart])} larger than those called {low}"
+        )
+        section.answers.append(("distinct-n", f"{sentence}, by the same writers."))
         section.highlights.append(Highlight("Distinct-n apart", number(estimates[apart].value), apart))
     note = (
         "Mean over sets, with an interval about new writers: what one person writes is alike. The prompts are a fixed "

@@ -118,10 +118,12 @@ def decoders_in_words(decoders: Sequence[dict[str, Any]], differences: Sequence[
     values = ", ".join(f"{name} {with_interval(misfit)}" for name, misfit in fits[:MOST_NAMED])
     of_control = [pair for pair in differences if CONTROL in (pair.first, pair.second)]
     worse = [pair.first for pair in of_control if pair.difference.value > 0 and pair.p_corrected < SIGNIFICANT]
-    found = f"W₁ of C from H, words, the best fit first: {values}."
+    sentence = f"W₁ of C from H, words, the best fit first: {values}."
     if not of_control:
-        return f"{found} There is no human control group: it needs more than five texts by people for a context."
-    return f"{found} {len(worse)} of {counted(len(of_control), 'decoder')} fit worse than people fit themselves (Holm)."
+        return f"{sentence} There is no human control group: it needs more than five texts by people for a context."
+    return (
+        f"{sentence} {len(worse)} of {counted(len(of_control), 'decoder')} fit worse than people fit themselves (Holm)."
+    )
 
 
 def measured(texts: Sequence[Productions]) -> tuple[list[tuple[Productions, dict[str, Floats]]], list[str]]:
