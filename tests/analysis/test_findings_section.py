@@ -90,6 +90,18 @@ def test_levels_that_cannot_be_tested_have_a_sentence_of_their_own(tmp_path: Pat
     assert " There is no test of large and small. " in sentence
 
 
+def test_a_test_is_missing_for_the_reason_that_holds(tmp_path: Path) -> None:
+    """With too few items, and enough workers, nothing is said of workers."""
+    items, values = rated((1.5, 0.0, 0.0))
+    of_system: dict[str, list[str]] = {}
+    for item in items:
+        of_system.setdefault(item["cells"]["system"], []).append(item["item"])
+    first_two = {name for names in of_system.values() for name in names[:2]}
+    few_items = {key: value for key, value in values.items() if key[0] in first_two}
+    _, found = findings(items, few_items, tmp_path, factors=(Factor("system"),))
+    assert "There is no test: based on " in found["sentences"][0]["sentence"]
+
+
 def test_a_reference_without_answers_is_said(tmp_path: Path) -> None:
     page, found = findings(*rated((1.5, 0.0, 0.0)), tmp_path, factors=(Factor("system", reference="nobody"),))
     assert "no answer has the reference nobody: all levels are compared with each other" in page
@@ -173,7 +185,7 @@ def test_choices_are_told_by_system_whichever_text_is_listed_first(tmp_path: Pat
     human, model = straight["choices by system"]
     assert human["level"] == "human" and human["share"]["value"] == pytest.approx(wins / 96)
     assert human["share"]["value"] + model["share"]["value"] == pytest.approx(1)
-    assert straight["sentences"][0]["sentence"].startswith("human is ahead by system: chosen in ")
+    assert straight["sentences"][0]["sentence"].startswith("human is ahead by system: it was chosen in ")
     assert "text 1" not in "".join(str(sentence) for sentence in straight["sentences"]).lower()
 
 

@@ -72,7 +72,8 @@ def make_section(
     factors = factors_in(judgements)
     accuracy, p = overall.accuracy, overall.p_chance
     sure = f"; p {p_equals(p)} against one half" if not math.isnan(p) else ""
-    section.answers.append(("accuracy", f"{with_interval(accuracy)} of all answers are right{sure}."))
+    why = f" There is no interval: {accuracy.note}." if accuracy.note else ""
+    section.answers.append(("accuracy", f"{with_interval(accuracy)} of all answers are right{sure}.{why}"))
     if factors:
         add_factors(section, judgements, factors, level)
         section.add(Fold("All answers together, and workers’ scores", [everything, scores]))

@@ -43,13 +43,14 @@ def comparison_sentence(factor: str, comparison: Comparison) -> str:
     difference = next(d for d in comparison.differences if {d.first, d.second} == {best.name, second.name})
     if math.isnan(difference.p):
         why = difference.difference.note or "the data do not show how uncertain the difference is"
-        these = ""
+        whom, these = "", ""
         if not math.isnan(difference.p_these_workers):
             p = p_equals(difference.p_these_workers)
+            whom = " about new workers"
             these = f" About new items and these workers alone, the difference has p {p} (sign-flip test, Holm)."
         return (
             f"{best.name} has the highest mean by {factor}, {number(best.mean.value)}, then {second.name}, "
-            f"{number(second.mean.value)}. There is no test about new workers: {why}.{these}"
+            f"{number(second.mean.value)}. There is no test{whom}: {why}.{these}"
         )
     tied = [level.name for level in comparison.levels if level.rank[1] == 1]
     if len(tied) == 1:

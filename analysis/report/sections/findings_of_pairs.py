@@ -137,14 +137,14 @@ def levels_table(factor: Factor, records: list[dict[str, Any]]) -> Table:
 
 
 def sentence(factor: str, records: list[dict[str, Any]]) -> str:
-    """Which level is chosen most, and whether the data tell it apart from the next."""
+    """Which level is chosen most, and whether it differs from the next."""
     best, second = records[:2]
-    shares = f"{with_interval(best['share'])} of its choices, {second['level']} in {with_interval(second['share'])}"
+    wins = f"was chosen in {with_interval(best['share'])} of its comparisons"
+    shares = f"{wins}, {second['level']} in {with_interval(second['share'])}"
     p = second["p_from_best"]
     if math.isnan(p):
         why = best["share"].note or "the data do not show how uncertain the difference is"
-        return f"{best['level']} is chosen in {shares}. There is no test: {why}."
+        return f"{best['level']} {shares}. There is no test: {why}."
     if p < 0.05:
-        return f"{best['level']} is ahead by {factor}: chosen in {shares}, p {p_equals(p)} (Holm)."
-    start = f"The data do not tell apart which {factor} is ahead"
-    return f"{start}: {best['level']} is chosen in {shares}, p {p_equals(p)} (Holm)."
+        return f"{best['level']} is ahead by {factor}: it {shares}, p {p_equals(p)} (Holm)."
+    return f"The data do not show which {factor} is ahead: {best['level']} {shares}, p {p_equals(p)} (Holm)."
