@@ -42,17 +42,12 @@ ON_ONE_DATABASE = (
     "tests/annotation/console/test_study_pages.py",
     "tests/annotation/models_and_runs/",
     "tests/annotation/people/test_worker_pages.py",
-    "tests/annotation/recruiting/test_prolific_rules.py",
-    "tests/annotation/recruiting/test_terms.py",
     "tests/annotation/review/test_quality_pages.py",
     *(f"tests/annotation/studies/test_{pages}_pages.py" for pages in STUDY_PAGES),
-    "tests/annotation/studies/test_image_sizes.py",
     "tests/annotation/studies/test_study_file",
-    "tests/annotation/studies/test_type_list.py",
     "tests/hitserver/test_permissions.py",
     "tests/marketplace/operate_site/",
     "tests/marketplace/tools/",
-    "tests/marketplace/wire/test_faults.py",
     "tests/marketplace/work_site/",
 )
 
