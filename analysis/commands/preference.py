@@ -217,8 +217,8 @@ def inputs_of_study(
     """By criterion: choices between two texts, or the texts that somebody rated in one submission."""
     conditions = [condition_of(text) for text in args.where]
     worker, item, context = args.worker or "worker", args.item or "item", args.context or source.context or None
-    asked = chosen_criteria(args, source, [criterion.level for criterion in source.criteria], conditions)
-    choices = [criterion for criterion in asked if criterion.level == "pairwise"]
+    chosen_questions = chosen_criteria(args, source, [criterion.level for criterion in source.criteria], conditions)
+    choices = [criterion for criterion in chosen_questions if criterion.level == "pairwise"]
     if choices:
         first, second = source.systems
         columns = Columns(
@@ -228,7 +228,7 @@ def inputs_of_study(
     else:
         task, system = args.task or "submission", args.system or source.system
         columns = Columns(task, system, args.value or "value", False, worker, item, context)
-        criteria = [criterion for criterion in asked if criterion.level in ("", "ordinal", "interval")]
+        criteria = [criterion for criterion in chosen_questions if criterion.level in ("", "ordinal", "interval")]
     if not criteria:
         raise InputError(args.file, "", "no question has answers that compare systems")
     whole, reasons = {}, []
