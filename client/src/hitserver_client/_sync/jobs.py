@@ -1,0 +1,63 @@
+# Made from _async/jobs.py by make_sync.py. Change that file, then run make_sync.py.
+"""Work that takes longer than a request, and waiting for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hitserver_client._sync.transport import Transport
+from hitserver_client.errors import JobFailed
+from hitserver_client.progress import Bar
+from hitserver_client.waiting import sleep
+
+OPEN = ("queued", "running")
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0
+
+
+class Job:
+    """A job on the server. ``data`` is its last known state, as the API writes it."""
+
+    def __init__(self, transport: Transport, data: Mapping[str, Any]) -> None:
+        self._transport, self.data = transport, dict(data)
+
+    @property
+    def state(self) -> str:
+        return str(self.data["state"])
+
+    @property
+    def result(self) -> dict[str, Any]:
+        return dict(self.data["result"])
+
+    def refresh(self) -> Job:
+        self.data = self._transport.get(f"jobs/{self.data['id']}/")
+        return self
+
+    def wait(self, *, progress: bool | None = None) -> Job:
+        """Wait until it has ended, and show how far it is. Raises JobFailed."""
+        pause = FIRST_PAUSE
+        with Bar(str(self.data["kind"]), 0, self.data["progress"]["unit"] or "steps", shown=progress) as bar:
+            while self.state in OPEN:
+                bar.at(self.data["progress"]["done"], self.data["progress"]["total"])
+                sleep(pause)
+                pause = min(LONGEST_PAUSE, pause * 1.5)
+                self.refresh()
+        if self.state != "done":
+            raise JobFailed(self.data)
+        return self
+
+    def cancel(self) -> Job:
+        """Stop it. What it has already done stays."""
+        self.data = self._transport.post(f"jobs/{self.data['id']}/cancel/")
+        return self
+
+    def download(self, path: str | Path, *, progress: bool | None = None) -> Path:
+        """Wait for it, then save the file that it made."""
+        self.wait(progress=progress)
+        return self._transport.download(self.data["links"]["file"], Path(path), progress=progress)
+
+    def __repr__(self) -> str:
+        done, total = self.data["progress"]["done"], self.data["progress"]["total"]
+        share = f", {done:,} of {total:,}" if total else ""
+        return f"<Job {self.data['id']}: {self.data['kind']}, {self.state}{share}>"
