@@ -403,6 +403,13 @@ SUGGESTER_PROCESSES = env.integer("HITSERVER_SUGGESTER_PROCESSES", 1, least=0, m
 SUGGESTER_ROWS = env.integer("HITSERVER_SUGGESTER_ROWS", 64, least=1, most=4096)
 WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)
 
+# --- The API ------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_SCHEMA_CLASS": "annotation.api.schema.Schema",
+    "URL_FORMAT_OVERRIDE": None,  # some addresses have a parameter of this name
+}
+
 # --- Logging ------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.choice("HITSERVER_LOG_LEVEL", "info", ("debug", "info", "warning", "error"))
