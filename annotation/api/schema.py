@@ -10,9 +10,11 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import get_doc
 from drf_spectacular.settings import patched_settings
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.permissions import SAFE_METHODS
 
+from annotation.api.idempotency import HEADER
 from annotation.api.problems import CONTENT_TYPE, KINDS
 
 SCOPES = {
@@ -64,6 +66,13 @@ class Schema(AutoSchema):
     """Describes a view by the docstrings of its handlers, and adds the problems that it can answer."""
 
     view: Any
+
+    def get_override_parameters(self) -> list[Any]:
+        """Every write takes a key."""
+        if self.method in SAFE_METHODS:
+            return []
+        words = "Send the same key again to repeat the request without doing it twice. A new UUID for a new request."
+        return [OpenApiParameter(HEADER, str, OpenApiParameter.HEADER, description=words)]
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)

@@ -1,12 +1,12 @@
 """The addresses of the API, below /api/v1/."""
 
-from django.urls import path
+from django.urls import URLPattern, path
 
-from annotation.api import items, ratings, schema_views, studies
+from annotation.api import items, ratings, running_urls, schema_views, studies
 
 STUDY = "studies/<slug:slug>/"
 
-urlpatterns = [
+urlpatterns: list[URLPattern] = [
     path("schema/", schema_views.schema, name="api_schema"),
     path("docs/", schema_views.docs, name="api_docs"),
     path("studies/", studies.Studies.as_view(), name="api_studies"),
@@ -14,4 +14,5 @@ urlpatterns = [
     path(STUDY + "progress/", studies.StudyProgress.as_view(), name="api_progress"),
     path(STUDY + "items/", items.Items.as_view(), name="api_items"),
     path(STUDY + "ratings/", ratings.Ratings.as_view(), name="api_ratings"),
+    *running_urls.urlpatterns,
 ]

@@ -21,9 +21,11 @@ from rest_framework.views import APIView
 from accounts.authentication import TokenAuthentication
 from accounts.roles import is_researcher
 from annotation.access import study_for
+from annotation.api.idempotency import answer_once
 from annotation.api.paging import Pages
 from annotation.api.parsing import Json
 from annotation.api.problems import answer_for
+from annotation.api.throttling import Limited
 from annotation.models import Membership, Study
 from annotation.work.member_work import works_blind
 
@@ -47,14 +49,18 @@ class HasScope(BasePermission):
         return allows is None or bool(allows(view.needed_scope(request.method or "GET")))
 
 
-class Writes:
-    """Runs the handler of a method that writes, and nothing else; `once` is where it can be made to happen once."""
+class Writes(APIView):
+    """Runs the handler of a method that writes once for each ``Idempotency-Key``."""
 
     def once(self, handler: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
-        return handler(request, *args, **kwargs)
+        write = partial(handler, request, *args, **kwargs)
+        return answer_once(request, write, prepare=self.prepare, slug=str(kwargs.get("slug", "")))
+
+    def prepare(self) -> None:
+        """Asks other servers what the write needs to know. It runs before the write's transaction begins."""
 
 
-class Endpoint(Writes, GenericAPIView[Any]):
+class Endpoint(Limited, Writes, GenericAPIView[Any]):
     """An address of the API. It answers researchers, in JSON that no cache stores.
 
     Safe methods need ``scope``, all others ``write_scope``. A handler's docstring describes it in the schema: its first
