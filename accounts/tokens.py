@@ -55,15 +55,15 @@ def tokens_of(user: User) -> QuerySet[ApiToken]:
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
 
 
-def find_user(text: str) -> User | None:
-    """The active user whose token this is; None if there is none. Records the use."""
+def find_token(text: str) -> ApiToken | None:
+    """The token of an active user with this text; None if there is none. Records the use."""
     token = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
     if token is None or not token.user.is_active:
         return None
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > USE_NOTED_AFTER:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token.user
+    return token
 
 
 def _hashed(text: str) -> str:

@@ -10,6 +10,6 @@ from annotation.recruiting.pages import notices
 urlpatterns = [
     path("", include("annotation.studies.pages.image_files")),
     path("", include("annotation.console.urls")),
-    path("api/v1/", include("annotation.api")),
+    path("api/v1/", include("annotation.api.urls")),
     path("notices/<slug:platform>/", notices.notice, name="platform_notice"),
 ]

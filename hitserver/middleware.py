@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from hitserver.upload_limits import most_bytes, too_large_page
+from hitserver.upload_limits import most_bytes, too_large
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 HEADER = "Content-Security-Policy"
@@ -54,7 +54,7 @@ def upload_limit(get_response: GetResponse) -> GetResponse:
         length = request.META.get("CONTENT_LENGTH") or "0"
         most = most_bytes(request.path_info)
         if not length.isdigit() or int(length[:18]) > most:
-            return HttpResponse(too_large_page(most), status=413)
+            return too_large(request.path_info, most)
         return get_response(request)
 
     return middleware

@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
+from annotation.api import job_files
 from annotation.studies import image_files, images
 
 #: The marketplace gives up a notification after this many tries.
@@ -78,6 +79,18 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
+    Rule(
+        "answers of the API that a repeated request would get",
+        "annotation.ApiAnswer",
+        "KEEP_API_ANSWERS_DAYS",
+        lambda before: Q(created_at__lt=before),
+    ),
+    Rule(
+        "jobs of the API that have ended",
+        "annotation.ApiJob",
+        "KEEP_API_JOBS_DAYS",
+        lambda before: Q(asked_at__lt=before) & ~Q(state__in=["queued", "running"]),
+    ),
     Rule("sessions in the console", "accounts.Session", "KEEP_LINKS_DAYS", lambda before: Q(expire_date__lt=before)),
 )
 
@@ -99,7 +112,7 @@ def find(rules: Sequence[Rule] = RULES) -> list[OldRows]:
 def delete(rules: Sequence[Rule] = RULES) -> list[OldRows]:
     """Deletes what is old enough and returns how many rows of each rule that was. Each rule is one transaction.
 
-    Also removes image files that no study uses any more.
+    Also removes image files that no study uses any more, and the files of deleted jobs.
     """
     now = timezone.now()
     deleted = []
@@ -109,6 +122,7 @@ def delete(rules: Sequence[Rule] = RULES) -> list[OldRows]:
             _, counts = rows.delete()
         deleted.append(OldRows(rule, counts.get(rows.model._meta.label, 0)))
     image_files.remove_files(images.files_without_rows())
+    job_files.remove_forgotten()
     return deleted
 
 

@@ -151,6 +151,9 @@ MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, mo
 
 # How many people at one address can have an open study started but nothing sent; 0 means no limit.
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
+# The same for requests to the API per minute: of one user, and of one address without a valid token.
+API_REQUESTS_PER_MINUTE = env.integer("HITSERVER_API_REQUESTS_PER_MINUTE", 600, least=0, most=1_000_000)
+API_VISITORS_PER_MINUTE = env.integer("HITSERVER_API_VISITORS_PER_MINUTE", 60, least=0, most=1_000_000)
 
 # --- Data ---------------------------------------------------------------------------------------------------
 
@@ -164,6 +167,8 @@ KEEP_NOTIFICATIONS_DAYS = env.integer("HITSERVER_KEEP_NOTIFICATIONS_DAYS", 30, l
 KEEP_EDITS_DAYS = env.integer("HITSERVER_KEEP_EDITS_DAYS", 0, least=0, most=36_500)
 KEEP_MEDIA_DAYS = env.integer("HITSERVER_KEEP_MEDIA_DAYS", 30, least=0, most=36_500)
 KEEP_LINKS_DAYS = env.integer("HITSERVER_KEEP_LINKS_DAYS", 30, least=0, most=36_500)
+KEEP_API_ANSWERS_DAYS = env.integer("HITSERVER_KEEP_API_ANSWERS_DAYS", 1, least=1, most=365)
+KEEP_API_JOBS_DAYS = env.integer("HITSERVER_KEEP_API_JOBS_DAYS", 7, least=1, most=36_500)
 PREPARED_STATEMENTS = env.flag("HITSERVER_PREPARED_STATEMENTS", True)
 # Counts of failed sign-ins, which all processes of one machine share.
 CACHES = {
@@ -232,15 +237,14 @@ CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
 # Tasks outside an app's own module `tasks`.
 CELERY_IMPORTS: list[str] = []
 if "studies" in PARTS:
-    CELERY_IMPORTS += ["annotation.results.tasks", "annotation.recruiting.tasks"]
+    CELERY_IMPORTS += [f"annotation.{room}.tasks" for room in ("results", "recruiting", "review", "api")]
     for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30), ("look_for_objections", 900)):
         CELERY_BEAT_SCHEDULE[f"annotation.tasks.{name}"] = {
             "task": f"annotation.tasks.{name}",
             "schedule": timedelta(seconds=seconds),
             "options": {"expires": seconds},
         }
-    CELERY_IMPORTS += ["annotation.review.tasks"]
-    for name in ("continue_bulk", "grant_qualifications"):
+    for name in ("continue_bulk", "grant_qualifications", "continue_api_jobs"):
         CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
             "task": f"annotation.tasks.{name}",
             "schedule": timedelta(minutes=1),
@@ -402,6 +406,13 @@ MODELS_HELD = env.integer("HITSERVER_MODELS_HELD", 2, least=1, most=64)
 SUGGESTER_PROCESSES = env.integer("HITSERVER_SUGGESTER_PROCESSES", 1, least=0, most=64)
 SUGGESTER_ROWS = env.integer("HITSERVER_SUGGESTER_ROWS", 64, least=1, most=4096)
 WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)
+
+# --- The API ------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_SCHEMA_CLASS": "annotation.api.schema.Schema",
+    "URL_FORMAT_OVERRIDE": None,  # some addresses have a parameter of this name
+}
 
 # --- Logging ------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz/live", live, name="live"),
 ]
 urlpatterns += [path("", include(name)) for part, name in URLS if part in settings.PARTS]
+handler404 = "hitserver.errors.not_found"
 handler500 = "hitserver.errors.server_error"
 if "studies" not in settings.PARTS:  # whose first page is at "/"
     urlpatterns += [path("", RedirectView.as_view(pattern_name="market_home"))]

@@ -27,7 +27,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 from hitserver.arriving import Head, Unacceptable, read_head, response
 from hitserver.middleware import HEADER as POLICY_HEADER
 from hitserver.middleware import policy
-from hitserver.upload_limits import most_bytes, too_large_page
+from hitserver.upload_limits import most_bytes, too_large
 
 READ_BYTES = 64 * 1024
 #: There is always room for a body up to the first size. Larger ones share a budget; beyond it, a thread reads them.
@@ -224,7 +224,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             return None
         most = most_bytes(head.path)
         if head.body_bytes > most:
-            self._drop(conn, response("413 Content Too Large", too_large_page(most), headers=PAGE_HEADERS))
+            refusal = too_large(head.path, most)
+            headers = PAGE_HEADERS | {"Content-Type": refusal.headers["Content-Type"]}
+            self._drop(conn, response("413 Content Too Large", refusal.content.decode(), headers=headers))
             return None
         conn.deadline = conn.begin + settings.REQUEST_SECONDS + head.body_bytes / BYTES_PER_SECOND
         if head.waits_for_continue and len(conn.sock.held) < head.total:

@@ -1,5 +1,6 @@
 """The tables, in the order in which data flows through them. Writes go through the rooms."""
 
+from annotation.models.api import ApiAnswer, ApiJob
 from annotation.models.events import EventBatch
 from annotation.models.leaving import DeletionRequest, PartPayment, RedactionGate
 from annotation.models.media import Media
@@ -35,6 +36,8 @@ from annotation.models.work import (
 
 __all__ = [
     "Adjudication",
+    "ApiAnswer",
+    "ApiJob",
     "Arm",
     "Assignment",
     "AuditEntry",

@@ -35,9 +35,10 @@ def note_in_journal(participants: Collection[Participant]) -> None:
 
 
 def remove_reports(studies: Collection[int]) -> None:
-    """Delete the saved reports and papers of these studies. They are made again when somebody opens them."""
+    """Delete the saved reports and papers of these studies, and the files that jobs of the API made. Reports and papers
+    are made again when somebody opens them."""
     for number in studies:
-        for kind in ("reports", "papers"):
+        for kind in ("reports", "papers", "job-files"):
             shutil.rmtree(Path(settings.VAR) / kind / str(number), ignore_errors=True)
 
 

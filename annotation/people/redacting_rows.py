@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,8 @@ from django.utils import timezone
 
 from annotation.models import (
     Adjudication,
+    ApiAnswer,
+    ApiJob,
     Assignment,
     AuditEntry,
     BulkAction,
@@ -38,7 +41,7 @@ from annotation.models import (
     TextPrint,
     Worker,
 )
-from annotation.people.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves
+from annotation.people.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves, without
 from annotation.platforms import platform_class
 from annotation.recruiting.pay_states import in_state
 from annotation.work.cancelling_offers import requests_of
@@ -253,3 +256,8 @@ def _clean_logs(participant: Participant, traces: Traces) -> None:
     clean_rows(BulkAction.objects.filter(study=study), ["note", "refused", "rows"], needles)
     clean_rows(PlatformJob.objects.filter(study=study), ["params", "said", "fix"], needles)
     clean_rows(PlatformCall.objects.filter(study=study), ["error"], needles)
+    clean_rows(ApiJob.objects.filter(study=study), ["params", "result", "message", "fix"], needles)
+    # Without the study, an answer may be about several.
+    for answer in list(ApiAnswer.objects.filter(Q(study=study) | Q(study=None)).exclude(body="")):
+        body = json.dumps(without(json.loads(answer.body), needles), ensure_ascii=False)
+        ApiAnswer.objects.filter(pk=answer.pk).update(body=body)

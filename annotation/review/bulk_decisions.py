@@ -277,7 +277,7 @@ def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
         if bulk.action not in REVIEWS:
             _pay(bulk, row, connect)
         elif user is None:
-            return f"{_named(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
+            return f"{row_name(row)}: there is no user “{bulk.actor}” on this server. Let somebody else confirm it."
         elif bulk.action in OF_WORKERS:
             participant = Participant.objects.select_related("worker", "study").get(pk=row["participant"])
             if bulk.action == "block":
@@ -289,7 +289,7 @@ def _do(bulk: BulkAction, row: Row, user: User | None, connect: Connect) -> str:
                 submission=submission, decision=bulk.action, note=bulk.note, user=user, release=bulk.release
             )
     except Refused as refused:
-        return f"{_named(row)}: {' '.join(f'{problem.what} {problem.fix}'.strip() for problem in refused.problems)}"
+        return f"{row_name(row)}: {' '.join(f'{problem.what} {problem.fix}'.strip() for problem in refused.problems)}"
     return ""
 
 
@@ -329,7 +329,7 @@ def _pay(bulk: BulkAction, row: Row, connect: Connect) -> None:
         )
 
 
-def _named(row: Row) -> str:
+def row_name(row: Row) -> str:
     """The row as a message names it."""
     if "participant" in row:
         return Participant.objects.values_list("pseudonym", flat=True).get(pk=row["participant"])

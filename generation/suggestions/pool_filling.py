@@ -93,7 +93,12 @@ def fill_from_csv(*, suggester: Suggester, path: Path) -> Filled:
     White space is cleaned up, and length and word list apply. A text that names another suggester is left to it. Raises
     Invalid that names the line.
     """
-    return _fill(suggester, replace(rules_of(suggester), one_sentence=False), _lines_of(path))
+    return fill_from_texts(suggester=suggester, texts=_lines_of(path))
+
+
+def fill_from_texts(*, suggester: Suggester, texts: Iterable[Offered]) -> Filled:
+    """Put these texts into the pool, cleaned like those of a CSV file. Raises Invalid."""
+    return _fill(suggester, replace(rules_of(suggester), one_sentence=False), texts)
 
 
 @transaction.atomic

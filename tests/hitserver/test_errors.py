@@ -37,7 +37,7 @@ def test_programs_get_json() -> None:
     client.force_login(User.objects.create_user("ada"))
     with failing(OperationalError("gone")):
         response = client.get("/api/v1/studies/")
-    assert (response.status_code, response.headers["Content-Type"]) == (503, "application/json")
+    assert (response.status_code, response.headers["Content-Type"]) == (503, "application/problem+json")
     assert "Try again in a minute." in response.json()["detail"]
 
 

@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 
 import pytest
@@ -87,3 +88,13 @@ def test_a_request_is_limited_by_what_its_address_is_for(path: str, most: str) -
     assert response.status_code == 413
     assert f"At most {most} can be sent" in response.content.decode()  # type: ignore[attr-defined]
     assert upload_limit(plain)(RequestFactory().generic("POST", path, b"", CONTENT_LENGTH="3145728")).status_code == 200
+
+
+def test_a_program_reads_in_json_that_its_request_is_too_large() -> None:
+    request = RequestFactory().generic("POST", "/api/v1/studies/", b"", CONTENT_LENGTH="70000000")
+    response = upload_limit(plain)(request)
+
+    assert (response.status_code, response.headers["Content-Type"]) == (413, "application/problem+json")
+    assert json.loads(response.content)["detail"] == (  # type: ignore[attr-defined]
+        "At most 64 MB can be sent to this server at once. Send less, such as fewer items."
+    )

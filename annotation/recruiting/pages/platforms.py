@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib import messages
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -109,7 +109,7 @@ def platform(request: SignedIn, study: Study, platform: str) -> HttpResponseBase
         "replace": replaces_lost(study),
         "minimum_pay": minimum_pay(),
         "stopped": jobs.filter(state=PlatformJob.State.FAILED).first() if is_draft else None,
-        **_publishable(study, kind.offline()),
+        **publishable(study, kind.offline()),
     }
     status = 422 if form.errors else 200
     return study_page(request, study, "recruiting/platform.html", context, section=SECTION, status=status)
@@ -140,7 +140,7 @@ def minimum_pay() -> Any:
     return settings.MINIMUM_HOURLY_PAY
 
 
-def _publishable(study: Study, platform: Platform) -> dict[str, Any]:
+def publishable(study: Study, platform: Platform) -> dict[str, Any]:
     """The cost, what prevents publishing, and the version of what the page shows."""
     problems: list[str] = []
     expected: Estimate | None = None
@@ -239,7 +239,13 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
             )
             return redirect("console_platform", study.slug, platform)
         connected.fees()  # may ask the endpoint, which must not wait for the transaction that waits for it
-        _request_publishing(request, study, connected, expected)
+        request_publishing(
+            study=study,
+            platform=connected,
+            expected=expected,
+            replace=request.POST.get("replace") == "on",
+            actor=request.user.get_username(),
+        )
     except Refused as refused:
         say_refused(request, refused)
         return redirect("console_platform", study.slug, platform)
@@ -251,13 +257,18 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 
 
 @transaction.atomic
-def _request_publishing(request: HttpRequest, study: Study, platform: Platform, expected: Estimate) -> None:
-    actor = request.user.get_username()
+def request_publishing(
+    *, study: Study, platform: Platform, expected: Estimate, replace: bool, actor: str
+) -> PlatformJob:
+    """Launch the study if it is a draft, plan its postings and request the job that posts them. Raises Invalid.
+
+    ``replace``: lost places are offered again automatically.
+    """
     launching.publish(study=study, actor=actor, by_link=False)
     planned = publishing.plan_postings(study=study, platform=platform, actor=actor)
-    replace = request.POST.get("replace") == "on"
-    job_requests.request_job(
+    job = job_requests.request_job(
         study=study, kind=PlatformJob.Kind.PUBLISH, platform=platform.name, actor=actor, params={"replace": replace}
     )
     detail = {"platform": platform.name, "postings": planned, "cost": money(expected.cost.total), "replace": replace}
     record(study=study, actor=actor, action="publish on a platform", **detail)
+    return job

@@ -9,6 +9,7 @@ from annotation.access import run_for, study_for
 from annotation.audit import record
 from annotation.results import exports
 from annotation.shell.page import SignedIn, blind_page, signed_in
+from annotation.shell.token_access import opens_with_token
 from annotation.work.member_work import works_blind
 from generation.runs.export import csv_pieces, json_pieces
 
@@ -16,6 +17,7 @@ _SIMULATED = {"": None, "no": False, "only": True}
 
 
 @require_safe
+@opens_with_token
 @signed_in
 def export_view(request: SignedIn, slug: str, kind: str, format: str) -> HttpResponseBase:
     """One export, for members of the study; with ``?worker_ids=1`` for its owners. ``?simulated=no|only`` chooses."""
@@ -41,6 +43,7 @@ def export_view(request: SignedIn, slug: str, kind: str, format: str) -> HttpRes
 
 
 @require_safe
+@opens_with_token
 @signed_in
 def run_samples(request: SignedIn, name: str, format: str) -> HttpResponseBase:
     """The samples of a run, for anyone who can see it."""

@@ -20,6 +20,7 @@ from annotation.results import saved_reports as kept
 from annotation.results.paper_folder import PAPER
 from annotation.results.tasks import make_paper, make_report, make_run_report
 from annotation.shell.page import SignedIn, member, signed_in, study_page
+from annotation.shell.token_access import opens_with_token
 from common.task_queue import handed_over
 
 #: The report contains its own styles. It has no scripts and fetches nothing.
@@ -32,6 +33,7 @@ BAR = "<!--bar-->"
 
 
 @require_safe
+@opens_with_token
 @member(answers=True)
 def report(request: SignedIn, study: Study) -> HttpResponseBase:
     """The report on the current data. For a large study, the previous report until the new one is ready."""
@@ -44,6 +46,7 @@ def report(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 @require_safe
+@opens_with_token
 @signed_in
 def run_report(request: SignedIn, name: str) -> HttpResponseBase:
     """The same for a generation run."""
@@ -99,6 +102,7 @@ def bar_context(study: Study, saved: kept.Kept) -> dict[str, object]:
 
 
 @require_safe
+@opens_with_token
 @member(answers=True)
 def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBase:
     """The report as a download. If there is none yet, redirects to the page that makes it."""
@@ -119,6 +123,7 @@ def paper(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 @require_safe
+@opens_with_token
 @member(answers=True)
 def paper_file(request: HttpRequest, study: Study) -> HttpResponseBase:
     """The paper's part as a zip file. If there is none yet, redirects to the page that makes it."""
@@ -127,6 +132,7 @@ def paper_file(request: HttpRequest, study: Study) -> HttpResponseBase:
 
 
 @require_safe
+@opens_with_token
 @signed_in
 def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponseBase:
     """The same for a generation run."""

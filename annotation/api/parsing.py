@@ -1,0 +1,65 @@
+"""Reads what a request sends: its JSON body, and the parameters of its address."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.exceptions import APIException, ParseError
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+
+from common.numbers import whole_number
+
+WORDS = {"true": True, "1": True, "false": False, "0": False, "": False}
+
+
+class BadParameter(APIException):
+    """A parameter of the address cannot be used."""
+
+    status_code = 400
+
+    def __init__(self, name: str, reason: str, fix: str) -> None:
+        super().__init__(f"{reason} {fix}")
+        self.reasons = [{"field": name, "reason": reason, "fix": fix}]
+
+
+class Json(JSONParser):
+    """JSON without NaN and without lists nested so deeply that reading them fails."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise ParseError("The JSON is nested too deeply.") from None
+
+
+def body(request: Request) -> dict[str, Any]:
+    """The JSON object that the request sends; empty if it sends nothing."""
+    if not isinstance(request.data, Mapping):
+        raise ParseError('The body must be a JSON object, such as {"title": "My study"}.')
+    return dict(request.data)
+
+
+def flag(request: Request, name: str) -> bool:
+    """A parameter that is true or false."""
+    value = request.query_params.get(name, "")
+    if value.lower() not in WORDS:
+        raise BadParameter(name, f"“{value[:40]}” is neither true nor false.", f"Write {name}=true, or leave it out.")
+    return WORDS[value.lower()]
+
+
+def number(request: Request, name: str, *, least: int, most: int) -> int | None:
+    """A whole number from ``least`` to ``most``; None if the parameter is missing."""
+    value = request.query_params.get(name)
+    if value is None:
+        return None
+    whole = whole_number(value, least=least, most=most)
+    if whole is None:
+        raise BadParameter(name, f"“{value[:40]}” cannot be used.", f"Write a whole number from {least:,} to {most:,}.")
+    return whole
+
+
+def text(request: Request, name: str, *, most: int = 200) -> str:
+    """A text without control characters; empty if the parameter is missing."""
+    return request.query_params.get(name, "").replace("\x00", "").strip()[:most]

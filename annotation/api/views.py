@@ -1,0 +1,124 @@
+"""What all addresses of the API share: who may call them, in which format, and how they answer a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+from django.contrib.auth.models import User
+from django.views.decorators.cache import never_cache
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import NotAuthenticated, PermissionDenied
+from rest_framework.generics import GenericAPIView
+from rest_framework.pagination import BasePagination
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.authentication import TokenAuthentication
+from accounts.roles import is_researcher
+from annotation.access import study_for
+from annotation.api.idempotency import answer_once
+from annotation.api.paging import Pages
+from annotation.api.parsing import Json
+from annotation.api.problems import answer_for
+from annotation.api.throttling import Limited
+from annotation.models import Membership, Study
+from annotation.work.member_work import works_blind
+
+Role = Membership.Role
+
+SIGN_IN = (
+    "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
+)
+NOT_RESEARCHER = "This account is not a researcher's, so it cannot use the API. Ask an administrator for access."
+BLIND = "You see what others answered when you have coded all your items."
+
+
+class HasScope(BasePermission):
+    """Lets researchers call the API: with a session, or with a token that has the scope of the address."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not is_researcher(request.user):
+            return False
+        allows = getattr(request.auth, "allows", None)
+        assert isinstance(view, Endpoint)  # noqa: S101 - no other view has this permission
+        return allows is None or bool(allows(view.needed_scope(request.method or "GET")))
+
+
+class Writes(APIView):
+    """Runs the handler of a method that writes once for each ``Idempotency-Key``."""
+
+    def once(self, handler: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
+        write = partial(handler, request, *args, **kwargs)
+        return answer_once(request, write, prepare=self.prepare, slug=str(kwargs.get("slug", "")))
+
+    def prepare(self) -> None:
+        """Asks other servers what the write needs to know. It runs before the write's transaction begins."""
+
+
+class Endpoint(Limited, Writes, GenericAPIView[Any]):
+    """An address of the API. It answers researchers, in JSON that no cache stores.
+
+    Safe methods need ``scope``, all others ``write_scope``. A handler's docstring describes it in the schema: its first
+    sentence is the summary.
+    """
+
+    scope: ClassVar[str] = "read"
+    write_scope: ClassVar[str] = "collect"
+    #: Statuses of problems besides those of every address.
+    more_problems: ClassVar[tuple[int, ...]] = ()
+    authentication_classes = (TokenAuthentication, SessionAuthentication)
+    permission_classes = (HasScope,)
+    renderer_classes = (JSONRenderer,)
+    parser_classes: Any = (Json,)
+    pagination_class: type[BasePagination] | None = Pages
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        return never_cache(super().as_view(**initkwargs))
+
+    def needed_scope(self, method: str) -> str:
+        return self.scope if method in SAFE_METHODS else self.write_scope
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        method = (request.method or "").lower()
+        handler = getattr(self, method, None)
+        if request.method not in SAFE_METHODS and handler is not None and method in self.http_method_names:
+            setattr(self, method, partial(self.once, handler))
+
+    def permission_denied(self, request: Request, message: str | None = None, code: str | None = None) -> NoReturn:
+        if not request.user.is_authenticated:
+            raise NotAuthenticated(SIGN_IN)
+        if not is_researcher(request.user):
+            raise PermissionDenied(NOT_RESEARCHER)
+        scope = self.needed_scope(request.method or "GET")
+        raise PermissionDenied(f"This token lacks the scope “{scope}”. Create a token that has it: Your account.")
+
+    def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
+        return lambda error, context: answer_for(error)
+
+    @property
+    def user(self) -> User:
+        user = self.request.user
+        assert isinstance(user, User)  # noqa: S101 - nobody else gets past the permission
+        return user
+
+    @property
+    def actor(self) -> str:
+        """The name in the audit entries of what this request writes."""
+        return self.user.get_username()
+
+    def study(self, role: str = Role.VIEWER, *, answers: bool = False) -> Study:
+        """The study in the address, for members with at least ``role``. Raises Http404.
+
+        ``answers``: what people answered is to be shown, which coders see only when they are done.
+        """
+        study = study_for(self.user, self.kwargs["slug"], role)
+        if answers and works_blind(study, self.user):
+            raise PermissionDenied(BLIND)
+        return study

@@ -1,0 +1,141 @@
+"""What all addresses of the API share: problems in one form, slashes, media types, pages, and the description."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from accounts import tokens
+from annotation.api.paging import MOST_ROWS
+from annotation.models import Study
+from tests.annotation.console_helpers import as_role, signed_in
+from tests.factories import make_researcher, make_study
+
+pytestmark = pytest.mark.django_db
+
+PROBLEM = "application/problem+json"
+
+
+@pytest.fixture
+def ann() -> User:
+    return make_researcher("ann")
+
+
+def problem_of(response: Any, status: int) -> dict[str, Any]:
+    assert (response.status_code, response.headers["Content-Type"]) == (status, PROBLEM)
+    body: dict[str, Any] = response.json()
+    assert set(body) == {"type", "title", "status", "detail", "errors"}
+    assert body["status"] == status
+    return body
+
+
+@pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v2/studies/", "/api/v1/nothing"])
+@pytest.mark.parametrize("method", ["get", "post", "delete"])
+def test_an_unknown_address_says_in_json_where_the_addresses_are(path: str, method: str) -> None:
+    body = problem_of(getattr(Client(), method)(path), 404)
+    assert body["detail"] == f"There is nothing at {path}. The addresses are listed at /api/v1/docs/."
+    assert body["type"] == "/api/v1/docs/#problem-not-found"
+
+
+def test_an_unknown_page_outside_the_api_is_a_page() -> None:
+    assert Client().get("/nothing/").headers["Content-Type"].startswith("text/html")
+
+
+def test_a_program_that_forgot_the_last_slash_is_sent_there_with_method_and_body() -> None:
+    response = Client().post("/api/v1/studies?dry_run=true", "{}", content_type="application/json")
+    assert (response.status_code, response.headers["Location"]) == (308, "/api/v1/studies/?dry_run=true")
+
+
+def test_a_method_that_an_address_lacks_is_a_problem(ann: User) -> None:
+    body = problem_of(signed_in(ann).delete(reverse("api_studies")), 405)
+    assert body["detail"] == 'Method "DELETE" not allowed.'
+
+
+def test_an_answer_in_another_format_is_refused(ann: User) -> None:
+    response = signed_in(ann).get(reverse("api_studies"), headers={"Accept": "text/csv"})
+    assert problem_of(response, 406)["type"] == "/api/v1/docs/#problem-not-acceptable"
+
+
+def test_an_account_that_is_not_a_researchers_reads_whom_to_ask() -> None:
+    response = signed_in(User.objects.create_user("worker")).get(reverse("api_studies"))
+    assert "Ask an administrator for access" in problem_of(response, 403)["detail"]
+
+
+def test_a_token_that_lacks_the_scope_is_told_which_one(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tokens.create_token(user=ann, name="script").text
+    monkeypatch.setattr("accounts.models.ApiToken.allows", lambda token, scope: scope != "read", raising=False)
+    response = Client().get(reverse("api_studies"), headers={"Authorization": f"Bearer {text}"})
+    assert "This token lacks the scope “read”." in problem_of(response, 403)["detail"]
+
+
+def test_pages_lead_forth_and_back_and_a_new_study_moves_none(ann: User) -> None:
+    admin = as_role("superuser", make_study(items=0, slug="s0"))
+    for number in range(1, 5):
+        make_study(items=0, slug=f"s{number}")
+
+    def slugs(page: Any) -> list[str]:
+        return [study["slug"] for study in page["results"]]
+
+    first = admin.get(reverse("api_studies"), {"limit": 2}).json()
+    assert (slugs(first), first["previous"], first["count"]) == (["s4", "s3"], None, 5)
+    make_study(items=0, slug="s5")
+    second = admin.get(first["next"]).json()
+    assert slugs(second) == ["s2", "s1"]
+    last = admin.get(second["next"]).json()
+    assert (slugs(last), last["next"]) == (["s0"], None)
+    assert slugs(admin.get(last["previous"]).json()) == ["s2", "s1"]
+    before = admin.get(second["previous"]).json()
+    assert slugs(before) == ["s4", "s3"]
+    assert slugs(admin.get(before["previous"]).json()) == ["s5"]
+
+
+@pytest.mark.parametrize("limit", ["0", str(MOST_ROWS + 1), "-1", "9" * 30, "１"])
+def test_a_limit_out_of_range_is_refused_with_the_range(limit: str, ann: User) -> None:
+    body = problem_of(signed_in(ann).get(reverse("api_studies"), {"limit": limit}), 400)
+    assert body["errors"][0]["fix"] == "Write a whole number from 1 to 1,000."
+
+
+def test_the_schema_is_the_same_as_json_and_as_yaml_and_open_to_all() -> None:
+    address = reverse("api_schema")
+    as_json = Client().get(address)
+    as_yaml = Client().get(address, headers={"Accept": "application/yaml"})
+    assert as_json.headers["Content-Type"] == "application/json"
+    assert as_yaml.headers["Content-Type"] == "application/yaml; charset=utf-8"
+    document = json.loads(as_json.content)
+    assert document["openapi"].startswith("3.1")
+    assert (
+        yaml.safe_load(as_yaml.content) == yaml.safe_load(Client().get(address, {"format": "yaml"}).content) == document
+    )
+
+
+def test_every_operation_is_described_and_names_its_scope_and_its_problems() -> None:
+    document = json.loads(Client().get(reverse("api_schema")).content)
+    operations = [operation for methods in document["paths"].values() for operation in methods.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations) >= 5
+    for operation in operations:
+        assert operation["summary"]
+        [scope] = operation["security"][0]["token"]
+        assert f"Needs the scope `{scope}`." in operation["description"]
+        assert PROBLEM in operation["responses"]["404"]["content"]
+
+
+def test_the_page_about_the_api_has_every_operation_and_shape() -> None:
+    document = json.loads(Client().get(reverse("api_schema")).content)
+    page = Client().get(reverse("api_docs")).content.decode()
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert f'<details id="{operation["operationId"]}">' in page
+    for name in document["components"]["schemas"]:
+        assert f'<details id="shape-{name}">' in page
+
+
+def test_the_members_of_a_study_alone_find_it() -> None:
+    study: Study = make_study(items=0)
+    response = as_role("outsider", study).get(reverse("api_study", args=[study.slug]))
+    assert problem_of(response, 404)["detail"] == "No such study."
