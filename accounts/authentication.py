@@ -10,22 +10,32 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from accounts import tokens
+from accounts.models import ApiToken
 from accounts.roles import is_researcher
+from common.words import moment_in_utc
 
 SCHEME = "Bearer"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Reads ``Authorization: Bearer hits_…``. Raises AuthenticationFailed for an unknown or revoked token."""
+    """Reads ``Authorization: Bearer hits_…``. The token is then ``request.auth``.
 
-    def authenticate(self, request: Request) -> tuple[User, None] | None:
+    Raises AuthenticationFailed for an unknown, revoked or expired token.
+    """
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         parts = get_authorization_header(request).decode("latin-1").split()
         if not parts or parts[0].lower() != SCHEME.lower():
             return None
-        user = tokens.find_user(parts[1]) if len(parts) == 2 else None
-        if user is None:
+        token = tokens.find_token(parts[1]) if len(parts) == 2 else None
+        if token is None:
             raise AuthenticationFailed("This token is unknown or revoked. Make a new one in the console: Your account.")
-        return user, None
+        if token.expires_at is not None and token.expired:
+            raise AuthenticationFailed(
+                f"This token expired on {moment_in_utc(token.expires_at)}. Make a new one in the console: Your account."
+            )
+        tokens.note_use(token)
+        return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
         return SCHEME
