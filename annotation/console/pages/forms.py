@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from accounts.models import ApiToken
-from annotation.access import studies_of
-from annotation.models import Membership, Study
+from annotation.access import Role, studies_of
+from annotation.models import Study
 
 
 class TokenForm(forms.Form):
@@ -92,10 +92,7 @@ class InviteParticipantsForm(forms.Form):
 
     def __init__(self, *args: Any, user: User, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        others = studies_of(user).exclude(pk=study.pk).filter(participants__isnull=False)
-        if not user.is_superuser:
-            roles = (Membership.Role.OWNER, Membership.Role.EDITOR)
-            others = others.filter(memberships__user=user, memberships__role__in=roles)
+        others = studies_of(user, Role.EDITOR).exclude(pk=study.pk).filter(participants__isnull=False)
         field = self.fields["of"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - as declared above
         field.queryset = others.distinct().order_by("-pk")
