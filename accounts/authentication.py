@@ -9,12 +9,16 @@ from rest_framework.request import Request
 
 from accounts import tokens
 from accounts.models import ApiToken
+from common.words import moment_in_utc
 
 SCHEME = "Bearer"
 
 
 class TokenAuthentication(BaseAuthentication):
-    """Reads ``Authorization: Bearer hits_…``. Raises AuthenticationFailed for an unknown or revoked token."""
+    """Reads ``Authorization: Bearer hits_…``. The token is then ``request.auth``.
+
+    Raises AuthenticationFailed for an unknown, revoked or expired token.
+    """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
         parts = get_authorization_header(request).decode("latin-1").split()
@@ -23,6 +27,11 @@ class TokenAuthentication(BaseAuthentication):
         token = tokens.find_token(parts[1]) if len(parts) == 2 else None
         if token is None:
             raise AuthenticationFailed("This token is unknown or revoked. Make a new one in the console: Your account.")
+        if token.expires_at is not None and token.expired:
+            raise AuthenticationFailed(
+                f"This token expired on {moment_in_utc(token.expires_at)}. Make a new one in the console: Your account."
+            )
+        tokens.note_use(token)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

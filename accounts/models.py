@@ -1,4 +1,4 @@
-"""Sessions, API tokens and the server's log."""
+"""Sessions, API tokens, teams and the server's log."""
 
 from __future__ import annotations
 
@@ -9,7 +9,20 @@ from typing import ClassVar
 from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession, BaseSessionManager
+from django.core.validators import RegexValidator
 from django.db import models
+from django.utils import timezone
+
+
+def slug_validator(example: str) -> RegexValidator:
+    """Refuses names that do not fit into an address."""
+    what = f"Use lower-case letters, digits and single hyphens inside, such as {example}."
+    return RegexValidator(r"^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$", what)
+
+
+def only_read() -> list[str]:
+    """The scopes of a token for which nobody chose any."""
+    return [ApiToken.Scope.READ.value]
 
 
 class Session(AbstractBaseSession):
@@ -43,17 +56,77 @@ class Session(AbstractBaseSession):
 
 
 class ApiToken(models.Model):
-    """A key that lets a program read the JSON API as its user. The token itself is shown once and never stored."""
+    """A key that lets a program use the API as its user. The token itself is shown once and never stored.
+
+    ``scopes`` limits what the program may do. Whatever they are, it can do no more than its user.
+    """
+
+    class Scope(models.TextChoices):
+        READ = "read", "Read studies, their ratings and reports"
+        COLLECT = "collect", "Change studies and work on submissions"
+        PAY = "pay", "Spend money and decide what is paid"
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=80)
     token_hash = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=only_read, help_text="A list of what the token may do.")
     created_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over."""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+    def allows(self, scope: str) -> bool:
+        """Whether the token has this scope. The user's role in a study can still forbid it there."""
+        return scope in self.scopes
+
+
+class MemberRole(models.TextChoices):
+    """A role in a team or a study, from the fewest rights to the most.
+
+    ``annotation.access`` has the table of what each may do there.
+    """
+
+    VIEWER = "viewer", "Viewer"
+    PAYER = "payer", "Payer"
+    EDITOR = "editor", "Editor"
+    OWNER = "owner", "Owner"
+
+
+class Team(models.Model):
+    """Users who share studies and what pays for them."""
+
+    name = models.CharField(max_length=80, unique=True)
+    slug = models.CharField(max_length=60, unique=True, validators=[slug_validator("writing-lab")])
+    created_at = models.DateTimeField(auto_now_add=True)
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="TeamMember", related_name="teams")
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TeamMember(models.Model):
+    """A user's role in a team, and so in all its studies."""
+
+    team = models.ForeignKey(Team, on_delete=models.CASCADE, db_index=False, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="team_memberships")
+    role = models.CharField(max_length=10, choices=MemberRole.choices)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["team", "user"], name="team_member_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.team}"
 
 
 class LogEntry(models.Model):
@@ -65,6 +138,7 @@ class LogEntry(models.Model):
     class Kind(models.TextChoices):
         SIGN_INS = "sign-ins", "Sign-ins"
         USERS = "users", "Users"
+        TEAMS = "teams", "Teams"
         STUDIES = "studies", "Studies"
         MODELS = "models", "Models"
         RUNS = "runs", "Generation runs"

@@ -1,11 +1,12 @@
-"""API tokens: they let a program read the JSON API as its user."""
+"""API tokens: they let a program use the API as its user, within the token's scopes and until it expires."""
 
 from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,6 +17,7 @@ from accounts.log import Kind, record
 from accounts.models import ApiToken
 from common.problems import invalid
 
+Scope = ApiToken.Scope
 #: Every token begins with this, so that it can be recognised and masked anywhere.
 PREFIX = "hits_"
 MOST_TOKENS = 50
@@ -31,14 +33,43 @@ class NewToken:
 
 
 @transaction.atomic
-def create_token(*, user: User, name: str) -> NewToken:
-    """Makes a token for the user. Raises Invalid if they already have ``MOST_TOKENS``."""
+def create_token(
+    *, user: User, name: str, scopes: Collection[str] = (Scope.READ,), expires_at: datetime | None = None
+) -> NewToken:
+    """Makes a token for the user. Without ``expires_at``, it works until somebody revokes it.
+
+    Raises Invalid for scopes that do not exist, for no scope, for a time in the past, and if the user already has
+    ``MOST_TOKENS``.
+    """
+    for scope in scopes:
+        if scope not in Scope.values:
+            raise invalid("scopes", f"There is no scope “{scope[:40]}”.", f"Choose among {', '.join(Scope.values)}.")
+    if not scopes:
+        raise invalid("scopes", "This token could do nothing.", "Choose at least one thing that it may do.")
+    now = timezone.now()
+    if expires_at is not None and expires_at <= now:
+        raise invalid("expires_at", "This time is in the past.", "Choose a later one.")
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     if tokens_of(user).count() >= MOST_TOKENS:
         raise invalid("name", f"You have {MOST_TOKENS} tokens.", "Revoke one that you no longer use.")
     text = PREFIX + secrets.token_urlsafe(32)
-    token = ApiToken.objects.create(user=user, name=name, token_hash=_hashed(text), created_at=timezone.now())
-    record(kind=Kind.USERS, actor=user.get_username(), action="token created", about=user.get_username(), token=name)
+    token = ApiToken.objects.create(
+        user=user,
+        name=name,
+        token_hash=_hashed(text),
+        scopes=[scope for scope in Scope.values if scope in scopes],
+        created_at=now,
+        expires_at=expires_at,
+    )
+    record(
+        kind=Kind.USERS,
+        actor=user.get_username(),
+        action="token created",
+        about=user.get_username(),
+        token=name,
+        scopes=token.scopes,
+        expires_at=expires_at,
+    )
     return NewToken(token, text)
 
 
@@ -51,19 +82,21 @@ def revoke_token(*, token: ApiToken, actor: str) -> None:
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """The tokens that still work, newest first."""
+    """The tokens that nobody has revoked, expired ones too, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
 
 
 def find_token(text: str) -> ApiToken | None:
-    """The token of an active user with this text; None if there is none. Records the use."""
-    token = ApiToken.objects.select_related("user").filter(token_hash=_hashed(text), revoked_at=None).first()
-    if token is None or not token.user.is_active:
-        return None
+    """The token of an active user that nobody has revoked, with its user; None if there is none. It may be expired."""
+    tokens = ApiToken.objects.select_related("user").filter(user__is_active=True, revoked_at=None)
+    return tokens.filter(token_hash=_hashed(text)).first()
+
+
+def note_use(token: ApiToken) -> None:
+    """Records that the token is used now, at most once in ``USE_NOTED_AFTER``."""
     now = timezone.now()
     if token.last_used_at is None or now - token.last_used_at > USE_NOTED_AFTER:
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
-    return token
 
 
 def _hashed(text: str) -> str:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import F
 from django.utils import timezone
 
+from accounts.models import Team, TeamMember
 from accounts.roles import RESEARCHERS, join_group
 from annotation.instrument import live_instrument, shown_to, whole_texts
 from annotation.models import (
@@ -92,6 +93,17 @@ def make_researcher(name: str, *, password: str | None = None, **values: Any) ->
     user = User.objects.create_user(name, password=password, **values)
     join_group(user, RESEARCHERS)
     return user
+
+
+def make_team(study: Study | None = None, slug: str = "lab", **roles: User) -> Team:
+    """A team that owns the study. ``roles`` has one member for each role."""
+    team = Team.objects.create(name=slug.title(), slug=slug)
+    for role, user in roles.items():
+        TeamMember.objects.create(team=team, user=user, role=role)
+    if study is not None:
+        Study.objects.filter(pk=study.pk).update(team=team)
+        study.team = team
+    return team
 
 
 def make_items(*, study: Study, items: int, responses: int = 5) -> list[Item]:

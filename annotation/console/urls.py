@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.console.pages import account, sessions, studies, users
+from annotation.console.pages import account, sessions, studies, teams, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import audience, messages, more_ratings, platforms, posted_study, reconcile
@@ -34,6 +34,10 @@ urlpatterns = [
     path("console/account/sessions/end/", account.end_session, name="console_end_session"),
     path("console/account/tokens/new/", account.new_token, name="console_new_token"),
     path("console/account/tokens/<int:pk>/revoke/", account.revoke_token, name="console_revoke_token"),
+    path("console/teams/", teams.teams, name="console_teams"),
+    path("console/teams/<slug:slug>/", teams.team, name="console_team"),
+    path("console/teams/<slug:slug>/members/<int:user_id>/remove/", teams.remove, name="console_remove_team_member"),
+    path("console/teams/<slug:slug>/delete/", teams.delete, name="console_delete_team"),
     path("console/users/", users.users, name="console_users"),
     path("console/users/<int:pk>/", users.user, name="console_user"),
     path("console/users/<int:pk>/change/", users.change, name="console_change_user"),
@@ -145,5 +149,6 @@ urlpatterns = [
     path(STUDY + "report/<str:name>", reports.report_file, name="report_file"),
     path(STUDY + "exports/<slug:kind>.<slug:format>", exports.export_view, name="export"),
     path(STUDY + "members/", members.members, name="console_members"),
+    path(STUDY + "members/team/", members.change_team, name="console_change_team"),
     path(STUDY + "members/<int:user_id>/remove/", members.remove, name="console_remove_member"),
 ]

@@ -8,14 +8,13 @@ from __future__ import annotations
 from decimal import Decimal
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-SLUG = RegexValidator(
-    r"^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$",
-    "Use lower-case letters, digits and single hyphens inside, such as story-diversity-1.",
-)
+from accounts.models import MemberRole, Team, slug_validator
+
+SLUG = slug_validator("story-diversity-1")
 
 
 class Study(models.Model):
@@ -134,6 +133,14 @@ class Study(models.Model):
         "self", null=True, editable=False, on_delete=models.SET_NULL, related_name="duplicates"
     )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="studies")
+    team = models.ForeignKey(
+        Team,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="studies",
+        help_text="Its members have at least their role in the team here. Empty: no team.",
+    )
 
     class Meta:
         constraints = [
@@ -164,12 +171,9 @@ class Study(models.Model):
 
 
 class Membership(models.Model):
-    """What one user may do in one study: owners manage members, editors change the study, viewers only look."""
+    """The role of one user in one study. Members of the study's team need none; the higher role counts."""
 
-    class Role(models.TextChoices):
-        OWNER = "owner", "Owner"
-        EDITOR = "editor", "Editor"
-        VIEWER = "viewer", "Viewer"
+    Role = MemberRole
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")

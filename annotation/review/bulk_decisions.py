@@ -51,7 +51,7 @@ ACTIONS = {
     "block": "Block the workers",
     "file": "Decide as in the file",
 }
-#: Editors may do these. The others decide about money, which is for owners.
+#: Editors may do these. The others decide about money, which is for payers.
 FOR_EDITORS = ("include", "exclude", "exclude_workers")
 OF_WORKERS = ("exclude_workers", "block")
 #: Stored as a user's reviews.

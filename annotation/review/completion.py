@@ -11,8 +11,9 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.access import Role, members_of
 from annotation.audit import record
-from annotation.models import Hit, Membership, Study
+from annotation.models import Hit, Study
 from annotation.studies.staffing import items_without_enough_raters
 from common.words import counted
 
@@ -40,8 +41,8 @@ def _tell(study_id: int) -> bool:
         return False
     study = Study.objects.get(pk=study_id)
     submissions = study.submissions.count()
-    owners = Membership.objects.filter(study=study, role=Membership.Role.OWNER, user__is_active=True)
-    addresses = [address for address in owners.values_list("user__email", flat=True) if address]
+    owners = members_of(study, Role.OWNER).filter(is_active=True)
+    addresses = [address for address in owners.values_list("email", flat=True) if address]
     mailed = len(addresses) if settings.EMAIL_HOST else 0
     page = settings.BASE_URL + reverse("console_study", args=[study.slug])
     email = EmailMessage(

@@ -18,8 +18,8 @@ from accounts.web import SAFE_METHODS, go_to_sign_in
 from accounts.web import SignedIn as SignedIn
 from accounts.web import page_of as page_of
 from accounts.web import query_without_page as query_without_page
-from annotation.access import study_for
-from annotation.models import Membership, Study
+from annotation.access import Capability, capabilities_in, study_for
+from annotation.models import Study
 from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.work.member_work import works_blind
 from common.problems import Refused
@@ -62,12 +62,14 @@ def superuser(
 
 
 def member(
-    *, read: str = "viewer", write: str = "editor", answers: bool = False
+    *, read: str | tuple[str, ...] = "viewer", write: str | tuple[str, ...] = "editor", answers: bool = False
 ) -> Callable[
     [Callable[Concatenate[SignedIn, Study, P], HttpResponseBase]],
     Callable[..., HttpResponseBase],
 ]:
     """Turns the slug in an address into the study, for members with a sufficient role. Other researchers get a 404.
+
+    Several roles: one of them is enough.
 
     A page that needs the study's task type shows a message if the type is no longer installed. ``answers``: the page
     shows what people answered, so coders see it only when they are done.
@@ -97,14 +99,6 @@ def blind_page(request: SignedIn, study: Study) -> HttpResponse:
     return study_page(request, study, "console/blind.html", {}, section="", status=403)
 
 
-def role_in(study: Study, user: User) -> str:
-    """The user's role; a superuser counts as an owner everywhere."""
-    if user.is_superuser:
-        return Membership.Role.OWNER
-    role = getattr(study, "my_role", "")  # from `study_for`, which looked the study up for this user
-    return role or Membership.objects.values_list("role", flat=True).get(study=study, user=user)
-
-
 def task_title(name: str) -> str:
     """The type's title, or its name if it is no longer installed."""
     try:
@@ -125,18 +119,27 @@ def study_page(
     request: SignedIn, study: Study, template: str, context: dict[str, Any], *, section: str, status: int = 200
 ) -> HttpResponse:
     """A page of one study: the heading, the study's menu with ``section`` marked, and what the user may do."""
-    role = role_in(study, request.user)
     shared = {
         "study": study,
         "task_title": task_title(study.task_type),
-        "role": role,
-        "can_edit": role in (Membership.Role.OWNER, Membership.Role.EDITOR),
-        "is_owner": role == Membership.Role.OWNER,
+        **rights(study, request.user),
         "is_draft": study.status == Study.Status.DRAFT,
         "section": section,
         "for_members": for_members(study.task_type),
     }
     return render(request, template, shared | context, status=status)
+
+
+def rights(study: Study, user: User) -> dict[str, bool]:
+    """What the user may do in the study, for templates."""
+    capabilities = capabilities_in(study, user)
+    may_edit, may_pay = Capability.COLLECT in capabilities, Capability.PAY in capabilities
+    return {
+        "can_edit": may_edit,
+        "can_pay": may_pay,
+        "sees_payments": may_edit or may_pay,
+        "is_owner": Capability.MANAGE in capabilities,
+    }
 
 
 def say_refused(request: HttpRequest, refused: Refused) -> None:

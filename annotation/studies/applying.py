@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from annotation.access import studies_of
+from annotation.access import Role, members_of, studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.studies import storing
 from annotation.studies.checking import check_study
@@ -131,7 +131,7 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
         # What the owners of this study may see; all studies if it has no owner, only the command line.
         owners = [owner] if owner else []
         if study is not None:
-            owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
+            owners += members_of(study, Role.OWNER)
         if owners:
             seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
             visible = visible.filter(pk__in=seen)

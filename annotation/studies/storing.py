@@ -28,6 +28,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from accounts import log as server_log
+from accounts.models import Team
 from annotation.audit import record
 from annotation.deadlocks import TRIES, is_deadlock
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
@@ -77,15 +78,23 @@ _FIX = "Change it back, or duplicate the study and change it there."
 
 
 @transaction.atomic
-def create_study(*, spec: StudySpec, visible: QuerySet[Study] | None = None, actor: str, owner: User | None) -> Study:
+def create_study(
+    *,
+    spec: StudySpec,
+    visible: QuerySet[Study] | None = None,
+    actor: str,
+    owner: User | None,
+    team: Team | None = None,
+) -> Study:
     """Create a draft. Missing values and settings get their defaults. Raises Invalid.
 
-    ``visible``: the studies that this one's creator may see; None for all.
+    ``visible``: the studies that this one's creator may see; None for all. The caller has checked that they may add
+    studies to ``team``.
     """
     spec = replace(spec, values=default_values(spec.task_type) | dict(spec.values))
     checked, problems = check_study(spec, instance=Study(), visible=visible)
     refuse_if_any(problems)
-    study = Study(**checked.columns())
+    study = Study(team=team, **checked.columns())
     try:
         with transaction.atomic():
             study.save(force_insert=True)
@@ -97,7 +106,14 @@ def create_study(*, spec: StudySpec, visible: QuerySet[Study] | None = None, act
     if owner is not None:
         Membership.objects.create(study=study, user=owner, role=Membership.Role.OWNER)
     described = {name: value for name, value in checked.terms().items() if value not in ("", [], None)}
-    record(study=study, actor=actor, action="create", values=described, owner=owner.get_username() if owner else None)
+    record(
+        study=study,
+        actor=actor,
+        action="create",
+        values=described,
+        owner=owner.get_username() if owner else None,
+        **({"team": team.slug} if team else {}),
+    )
     return study
 
 

@@ -23,7 +23,7 @@ def listed_studies(user: User) -> QuerySet[Study]:
     Each has ``n_items``, ``n_wanted`` and ``n_submitted`` (hits × workers), ``n_simulated`` (submissions) and
     ``last_activity``.
     """
-    studies = access.studies_of(user)
+    studies = access.studies_of(user).select_related("team")
     simulated = Submission.objects.filter(participant__synthetic=True)
     return studies.annotate(
         n_items=Coalesce(_per_study(Item.objects.all(), Count("pk")), 0),

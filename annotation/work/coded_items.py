@@ -9,8 +9,9 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db.models import Count, Q
 
+from annotation.access import members_of
 from annotation.identity import MEMBER
-from annotation.models import Adjudication, Assignment, Item, Membership, Participant, Rating, Study
+from annotation.models import Adjudication, Assignment, Item, Participant, Rating, Study
 from annotation.task_types.registry import get_type
 from annotation.work.left_out import excluded_submissions
 
@@ -54,7 +55,7 @@ def has_left(participant: Participant) -> bool:
     if participant.excluded_at is None or participant.worker.platform != MEMBER:
         return False
     user_id = int(participant.worker.platform_id)
-    return not Membership.objects.filter(study_id=participant.study_id, user=user_id).exists()
+    return not members_of(participant.study).filter(pk=user_id).exists()
 
 
 @dataclass(frozen=True, slots=True)

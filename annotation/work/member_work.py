@@ -12,8 +12,9 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation import identity
+from annotation.access import Capability, capabilities_in, members_of
 from annotation.audit import record
-from annotation.models import Assignment, Hit, Membership, Participant, Study
+from annotation.models import Assignment, Hit, Participant, Study
 from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.work.allocation import NotAdmitted, enrol
 from annotation.work.coded_items import coders_of
@@ -44,7 +45,7 @@ def reasons_not_to_start(study: Study, user: User) -> list[Problem]:
     """Why this user cannot start or continue. Empty if they can."""
     if not get_type(study.task_type).for_members:
         return [Problem("study", "Members do not do the work of this study.", "Share its link with workers.")]
-    if not Membership.objects.filter(study=study, user=user).exists():
+    if not members_of(study).filter(pk=user.pk).exists():
         what = "Only members of the study can code, and you are not one."
         return [Problem("study", what, "Ask an owner to add you, or add yourself under Members.")]
     coders = coders_of(study)
@@ -75,8 +76,7 @@ def works_blind(study: Study, user: User) -> bool:
         sent = Assignment.objects.filter(participant=own_share.participant_id, state=Assignment.State.SUBMITTED)
         unfilled = Hit.objects.filter(study=study, n_submitted__lt=F("wanted")).exclude(pk__in=sent.values("hit"))
         return own_share.active and unfilled.exists()
-    owner = Membership.objects.filter(study=study, user=user, role=Membership.Role.OWNER).exists()
-    return not (owner or user.is_superuser or reasons_not_to_start(study, user))
+    return Capability.MANAGE not in capabilities_in(study, user) and not reasons_not_to_start(study, user)
 
 
 def _for_members(study: Study) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 from typing import Any
 
@@ -10,6 +11,8 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from accounts import roles, tokens, users
 from accounts.models import ApiToken, LogEntry, Session
@@ -238,6 +241,9 @@ def test_the_command_does_what_the_page_does(ann: User) -> None:
 # --- API tokens -----------------------------------------------------------------------------------------------
 
 
+TOKEN_FORM = {"name": "laptop", "scopes": ["read"], "expires": "90"}
+
+
 def api(token: str, **headers: str) -> Any:
     return Client().get(reverse("api_studies"), headers={"Authorization": f"Bearer {token}"} | headers)
 
@@ -247,7 +253,7 @@ def test_a_token_is_shown_once_and_reads_the_api_as_its_user(ann: User) -> None:
     Membership.objects.create(study=study, user=ann, role="viewer")
     make_study(items=1)
     client = signed_in(ann)
-    shown = client.post(reverse("console_new_token"), {"name": "laptop"}).content.decode()
+    shown = client.post(reverse("console_new_token"), TOKEN_FORM).content.decode()
     text = shown.split('id="new-token" readonly value="')[1].split('"')[0]
     assert text not in client.get(reverse("console_account")).content.decode()
     assert text not in str(list(ApiToken.objects.values())) + str(list(LogEntry.objects.values()))
@@ -297,5 +303,89 @@ def test_a_token_needs_a_name_and_their_number_is_limited(ann: User, monkeypatch
     tokens.create_token(user=ann, name="one")
     with pytest.raises(Invalid, match="You have 1 token"):
         tokens.create_token(user=ann, name="two")
-    page = signed_in(ann).post(reverse("console_new_token"), {"name": "two"}, follow=True).content.decode()
+    page = signed_in(ann).post(reverse("console_new_token"), TOKEN_FORM | {"name": "two"}, follow=True).content.decode()
     assert "Revoke one that you no longer use." in page
+
+
+# --- what a token may do, and until when
+
+
+def new_token(ann: User, **fields: Any) -> Any:
+    return signed_in(ann).post(reverse("console_new_token"), TOKEN_FORM | fields)
+
+
+def test_a_token_made_in_the_console_reads_for_ninety_days_unless_one_chooses_otherwise(ann: User) -> None:
+    page = signed_in(ann).get(reverse("console_account")).context["form"]
+    assert (page["scopes"].initial, page["expires"].initial) == (["read"], "90")
+    new_token(ann)
+    token = ApiToken.objects.get()
+    assert token.expires_at is not None
+    assert (token.scopes, round((token.expires_at - token.created_at) / timedelta(days=1), 3)) == (["read"], 90)
+    assert (token.allows("read"), token.allows("collect"), token.allows("pay")) == (True, False, False)
+
+
+def test_scopes_and_expiry_are_stored_and_logged(ann: User) -> None:
+    page = new_token(ann, scopes=["pay", "read"], expires="never").content.decode()
+    assert "It never expires" in page
+    token = ApiToken.objects.get()
+    assert (token.scopes, token.expires_at) == (["read", "pay"], None)
+    detail = LogEntry.objects.get(action="token created").detail
+    assert detail == {"token": "laptop", "scopes": ["read", "pay"], "expires_at": None}
+
+
+def test_a_token_works_until_the_end_of_its_last_day(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    last_day = timezone.now().date() + timedelta(days=2)
+    new_token(ann, expires="date", date=last_day.isoformat())
+    expires_at = ApiToken.objects.get().expires_at
+    assert expires_at is not None
+    assert (expires_at.date(), expires_at.hour, expires_at.minute) == (last_day, 23, 59)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"scopes": []}, "Choose at least one thing"),
+        ({"scopes": ["root"]}, "Select a valid choice"),
+        ({"expires": "date"}, "Enter the last day"),
+        ({"expires": "date", "date": "2020-01-01"}, "This day is over"),
+        ({"expires": "date", "date": "soon"}, "Enter a date as year-month-day"),
+        ({"expires": "date", "date": "99999-01-01"}, "Enter a date as year-month-day"),
+        ({"expires": "7"}, "Select a valid choice"),
+    ],
+)
+def test_a_form_for_a_token_that_is_wrong_makes_none(ann: User, fields: dict[str, Any], message: str) -> None:
+    response = new_token(ann, **fields)
+    assert response.status_code == 422
+    assert message in response.content.decode()
+    assert not ApiToken.objects.exists()
+
+
+def test_an_expired_token_is_refused_with_the_day_and_stays_on_the_list(ann: User) -> None:
+    text = tokens.create_token(user=ann, name="script", expires_at=timezone.now() + timedelta(hours=1)).text
+    assert api(text).status_code == 200
+    ApiToken.objects.update(expires_at=datetime(2026, 3, 1, 12, 0, tzinfo=UTC), last_used_at=None)
+    response = api(text)
+    assert response.status_code == 401
+    assert "expired on 1 Mar 2026, 12:00 UTC" in response.json()["detail"]
+    assert ApiToken.objects.get().last_used_at is None
+    assert "Expired" in signed_in(ann).get(reverse("console_account")).content.decode()
+
+
+def test_the_service_refuses_scopes_that_do_not_exist_and_times_in_the_past(ann: User) -> None:
+    with pytest.raises(Invalid, match=r"no scope “root”.*read, collect, pay"):
+        tokens.create_token(user=ann, name="x", scopes=["root"])
+    with pytest.raises(Invalid, match="could do nothing"):
+        tokens.create_token(user=ann, name="x", scopes=[])
+    with pytest.raises(Invalid, match="in the past"):
+        tokens.create_token(user=ann, name="x", expires_at=timezone.now())
+
+
+def test_the_use_of_a_token_is_noted_at_most_once_a_minute(
+    ann: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    token = tokens.create_token(user=ann, name="script").token
+    with django_assert_num_queries(1):
+        tokens.note_use(token)
+    token.refresh_from_db()
+    with django_assert_num_queries(0):
+        tokens.note_use(token)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -12,17 +11,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from accounts import tokens, users
 from accounts.models import ApiToken, Session
+from annotation.console.pages.forms import TokenForm
 from annotation.shell.page import SignedIn, say_refused, signed_in
 from common.problems import Refused
 from common.words import counted
-
-
-class TokenForm(forms.Form):
-    name = forms.CharField(
-        label="Name",
-        max_length=80,
-        help_text="What you use it for, such as “nightly backup on my laptop”. Only you see it.",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,12 @@ def new_token(request: SignedIn) -> HttpResponse:
     if not form.is_valid():
         return account_page(request, form=form, status=422)
     try:
-        token = tokens.create_token(user=request.user, name=form.cleaned_data["name"])
+        token = tokens.create_token(
+            user=request.user,
+            name=form.cleaned_data["name"],
+            scopes=form.cleaned_data["scopes"],
+            expires_at=form.expires_at,
+        )
     except Refused as refused:
         say_refused(request, refused)
         return redirect("console_account")

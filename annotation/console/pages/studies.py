@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.console.pages.forms import InviteParticipantsForm, PersonalLinksForm
-from annotation.models import Invitation, Membership, Participant, PlatformJob, Study
+from annotation.models import Invitation, Participant, PlatformJob, Study
 from annotation.people.invitations import invite, invite_participants
 from annotation.people.redacting import open_requests
 from annotation.platforms import PlatformTrouble, all_platforms, link, platform_class
@@ -24,7 +24,7 @@ from annotation.shell.page import (
     SignedIn,
     member,
     page_of,
-    role_in,
+    rights,
     say_refused,
     signed_in,
     study_page,
@@ -73,8 +73,8 @@ def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
     """The part that the study page fetches every few seconds. When the status changes, the whole page reloads."""
     if request.GET.get("status", study.status) != study.status:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    can_edit = role_in(study, request.user) != Membership.Role.VIEWER
-    return render(request, "console/_progress.html", {"study": study, "can_edit": can_edit} | progress_context(study))
+    context = {"study": study} | rights(study, request.user) | progress_context(study)
+    return render(request, "console/_progress.html", context)
 
 
 def progress_context(

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from accounts import log as server_log
 from accounts import users as service
-from accounts.models import LogEntry
+from accounts.models import LogEntry, TeamMember
 from accounts.roles import RESEARCHERS, is_workers_account
 from annotation.models import Membership
 from annotation.shell.page import SignedIn, page_of, query_without_page, say_refused, superuser
@@ -94,6 +94,7 @@ def user(request: SignedIn, pk: int) -> HttpResponse:
         "is_researcher": shown_user.is_superuser or shown_user.groups.filter(name=RESEARCHERS).exists(),
         "is_worker": is_workers_account(shown_user),
         "memberships": Membership.objects.filter(user=shown_user).select_related("study").order_by("study__title"),
+        "teams": TeamMember.objects.filter(user=shown_user).select_related("team").order_by("team__name"),
         "sessions": service.open_sessions(shown_user),
         "entries": LogEntry.objects.filter(about=shown_user.username, kind__in=("users", "sign-ins")).order_by("-pk")[
             :20

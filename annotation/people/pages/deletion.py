@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.access import Role, studies_of
-from annotation.models import DeletionRequest, Membership, Participant, Study
+from annotation.models import DeletionRequest, Participant, Study
 from annotation.people.redacting import Redacted, participations, preview, redact
 from annotation.shell.page import SignedIn, member, page_of, say_refused, study_page
 from common.problems import Refused
@@ -30,10 +30,7 @@ def delete_data(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse
     """GET: what would be removed. POST, with the box ticked: removes it."""
     participants = Participant.objects.select_related("study", "worker", "arm")
     participant = get_object_or_404(participants, study=study, pseudonym=pseudonym)
-    if request.user.is_superuser:
-        owned = list(studies_of(request.user).values_list("pk", flat=True))
-    else:
-        owned = list(Membership.objects.filter(user=request.user, role=Role.OWNER).values_list("study", flat=True))
+    owned = list(studies_of(request.user, Role.OWNER).values_list("pk", flat=True))
     others = participations(participant, owned)[1:]
     unconfirmed = request.method == "POST" and request.POST.get("sure") != "yes"
     if request.method == "POST" and not unconfirmed:

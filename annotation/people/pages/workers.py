@@ -7,14 +7,15 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import DeletionRequest, Flag, Membership, Participant, Study
+from annotation.access import Capability, capabilities_in
+from annotation.models import DeletionRequest, Flag, Participant, Study
 from annotation.people.pages.forms import ExcludeWorkerForm
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
 from annotation.recruiting.messages import readers
 from annotation.review import submission_lists
 from annotation.review.payments_due import payment_rows, payments
 from annotation.review.review_queue import in_reasons
-from annotation.shell.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, query_without_page, say_refused, study_page
 from annotation.work.coded_items import has_left
 from annotation.work.excluding import exclude_worker, include_worker
 from common.problems import Refused
@@ -39,7 +40,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
         "agreement": agreement_with_others(study, participant),
         "payment": owed[0] if owed else None,
         "asked": DeletionRequest.objects.filter(participant=participant, done_at=None).first(),
-        "can_write": role_in(study, request.user) == Membership.Role.OWNER and readers(study, pseudonym).exists(),
+        "can_write": Capability.MANAGE in capabilities_in(study, request.user) and readers(study, pseudonym).exists(),
         "page": page,
         "rows": rows,
         "filters": query_without_page(request),

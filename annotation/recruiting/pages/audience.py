@@ -7,6 +7,7 @@ from typing import Any
 from django.http import Http404, HttpResponseBase
 from django.views.decorators.http import require_safe
 
+from annotation.access import SEES_PAYMENTS
 from annotation.models import Study
 from annotation.platforms import connect
 from annotation.platforms.calls import PlatformTrouble
@@ -20,7 +21,7 @@ MOST_FILTERS = 50
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def audience(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """The number of people who pass the stored filters, and the filters with the words of ``?q=``."""
     kind = platform_or_404(platform)

@@ -9,6 +9,7 @@ from django.http import HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
+from annotation.access import SEES_PAYMENTS
 from annotation.models import PlatformJob, Study
 from annotation.platforms import all_platforms, connect
 from annotation.platforms.base import ByReward, Platform
@@ -22,7 +23,7 @@ from common.words import counted, money
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@member(read="editor", write="owner")
+@member(read=SEES_PAYMENTS, write="payer")
 def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
     """Shows what more ratings per item cost. A POST adds them, if nothing has changed since."""
     name = offered_work.posted_on(study)

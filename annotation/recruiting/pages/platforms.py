@@ -14,6 +14,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.access import SEES_PAYMENTS
 from annotation.audit import record
 from annotation.models import PlatformJob, Posting, Study
 from annotation.platforms import all_platforms, connect, link
@@ -181,7 +182,7 @@ def version_of(study: Study, expected: Estimate | None) -> str:
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """Every call that publishing would make. ``?file=1`` gives all of them as text."""
     kind = platform_or_404(platform)
@@ -204,7 +205,7 @@ def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """The account's balance at this moment. The page loads it by itself; without JavaScript, a link leads here."""
     kind = platform_or_404(platform)
@@ -225,7 +226,7 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
 
 
 @require_POST
-@member(write="owner")
+@member(write="payer")
 def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """Launches the study if it is a draft, and posts everything in the background, unless the page is out of date."""
     platform_or_404(platform)

@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.access import SEES_PAYMENTS, Capability, capabilities_in
 from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import all_platforms, changes_class, connect
 from annotation.platforms.calls import PlatformTrouble
@@ -20,7 +21,7 @@ from annotation.recruiting import changing_offers, job_requests, offered_work
 from annotation.recruiting.job_actions import replaces_lost
 from annotation.recruiting.spending import spending_of
 from annotation.recruiting.spending_guard import set_budget
-from annotation.shell.page import SignedIn, member, page_of, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, page_of, rights, say_refused, study_page
 from annotation.studies.storing import close_study
 from common.problems import Refused, invalid
 from common.words import counted, money
@@ -64,8 +65,7 @@ def progress(request: SignedIn, study: Study) -> HttpResponseBase:
     name = offered_work.posted_on(study)
     if not name:
         return HttpResponse(status=204, headers={"HX-Refresh": "true"})
-    role = role_in(study, request.user)
-    context = work_context(study, name) | {"study": study, "can_edit": role != "viewer", "is_owner": role == "owner"}
+    context = work_context(study, name) | {"study": study} | rights(study, request.user)
     response = render(request, "recruiting/_offered.html", context)
     if not context["busy"]:
         response["HX-Refresh"] = "true"
@@ -73,7 +73,7 @@ def progress(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def calls_made(request: SignedIn, study: Study) -> HttpResponseBase:
     """Every call that was or will be made for this study, newest first."""
     rows = PlatformCall.objects.filter(study=study).select_related("posting").order_by("-pk")
@@ -89,7 +89,7 @@ def calls_made(request: SignedIn, study: Study) -> HttpResponseBase:
 View = Callable[..., HttpResponseBase]
 
 
-def _asks(role: str) -> Callable[[Callable[[SignedIn, Study, str], str]], View]:
+def _asks(role: str | tuple[str, ...]) -> Callable[[Callable[[SignedIn, Study, str], str]], View]:
     """Makes a view for POST only. It does what the function does and shows the sentence that this returns, or why it is
     impossible, and goes back to the study's platform."""
 
@@ -122,26 +122,26 @@ def _request(request: SignedIn, study: Study, name: str, kind: str, **params: An
     job_requests.request_job(study=study, kind=kind, platform=name, actor=actor, params=params)
 
 
-@_asks("owner")
+@_asks("payer")
 def resume_publishing(request: SignedIn, study: Study, name: str) -> str:
     keep = PlatformJob.objects.filter(study=study, kind=Kind.PUBLISH).values_list("params", flat=True).first()
     _request(request, study, name, Kind.PUBLISH, **(keep or {}))
     return "Publishing continues where it stopped."
 
 
-@_asks("editor")
+@_asks(SEES_PAYMENTS)
 def sync(request: SignedIn, study: Study, name: str) -> str:
     _request(request, study, name, Kind.SYNC)
     return "Asking the platform now."
 
 
-@_asks("owner")
+@_asks("payer")
 def replace_lost(request: SignedIn, study: Study, name: str) -> str:
     _request(request, study, name, Kind.ADD)
     return "Offering the missing places again."
 
 
-@_asks("owner")
+@_asks("payer")
 def extend(request: SignedIn, study: Study, name: str) -> str:
     text = request.POST.get("days", "").strip()[:9]
     if not (text.isascii() and text.isdigit()):
@@ -153,9 +153,11 @@ def extend(request: SignedIn, study: Study, name: str) -> str:
     return f"Work is offered for {counted(days, 'more day')} from now."
 
 
-@_asks("owner")
+@_asks("payer")
 def end(request: SignedIn, study: Study, name: str) -> str:
     if request.POST.get("close") == "on":
+        if Capability.COLLECT not in capabilities_in(study, request.user):
+            raise invalid("close", "Payers cannot close a study.", "End the offer only, or ask an editor.")
         close_study(study=study, actor=request.user.get_username())
     _request(request, study, name, Kind.END)
     return "Ending the offer. Work in progress can still be finished."
@@ -167,19 +169,19 @@ def delete(request: SignedIn, study: Study, name: str) -> str:
     return "Deleting finished work there. Everything stays here."
 
 
-@_asks("owner")
+@_asks("payer")
 def pause(request: SignedIn, study: Study, name: str) -> str:
     changing_offers.pause_everywhere(study=study, actor=request.user.get_username())
     return "Paused: nobody gets new work. Work in progress can be finished."
 
 
-@_asks("owner")
+@_asks("payer")
 def resume(request: SignedIn, study: Study, name: str) -> str:
     changing_offers.resume_everywhere(study=study, actor=request.user.get_username())
     return "Live again."
 
 
-@_asks("owner")
+@_asks("payer")
 def change_budget(request: SignedIn, study: Study, name: str) -> str:
     text = request.POST.get("budget", "").strip().removeprefix("$").replace(",", "")[:20]
     try:

@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
+from annotation.access import SEES_PAYMENTS
 from annotation.models import Assignment, Compensation, OutsideAssignment, Payment, Study
 from annotation.platforms import all_platforms, changes_class, connect
 from annotation.platforms.calls import PlatformTrouble
@@ -51,7 +52,7 @@ class ThereOnly:
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def reconcile(request: SignedIn, study: Study) -> HttpResponseBase:
     name = offered_work.posted_on(study)
     changes, differing = changes_class(name), differences.differences(study)
@@ -111,7 +112,7 @@ def fetch(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 @require_POST
-@member(write="owner")
+@member(write="payer")
 def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
     """Pays one worker for work that cannot be paid through its own HIT: through another HIT, or by a bonus."""
     works = Assignment.objects.select_related("hit__study", "posting", "participant__worker")

@@ -8,7 +8,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.models import BulkAction, Membership, Study, Submission
+from annotation.access import SEES_PAYMENTS, Capability, capabilities_in
+from annotation.models import BulkAction, Study, Submission
 from annotation.platforms import connect
 from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.costs import NO_FEES, Fees
@@ -17,7 +18,7 @@ from annotation.review.pages.forms import TermsForm, filter_of, query_of
 from annotation.review.review_queue import flags_of, preview_of
 from annotation.review.submission_lists import chosen
 from annotation.review.tasks import start_bulk_action
-from annotation.shell.page import SignedIn, member, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, say_refused, study_page
 from common.problems import Refused
 
 MOST_TICKED = 1_000
@@ -25,7 +26,7 @@ State = BulkAction.State
 
 
 @require_POST
-@member()
+@member(write=SEES_PAYMENTS)
 def choose(request: SignedIn, study: Study) -> HttpResponse:
     """Stores what an action is about: the ticked submissions or, with ``all``, everything that the filter selects."""
     action, chosen_filter = request.POST.get("action", ""), filter_of(study, request.POST)
@@ -45,13 +46,14 @@ def choose(request: SignedIn, study: Study) -> HttpResponse:
 
 
 def _allow(request: SignedIn, study: Study, action: str) -> None:
-    """Refuses decisions about money, except by owners."""
-    if action in ACTIONS and action not in FOR_EDITORS and role_in(study, request.user) != Membership.Role.OWNER:
+    """Refuses decisions about money, except by those who may pay, and others, except by those who may edit."""
+    needed = Capability.COLLECT if action in FOR_EDITORS else Capability.PAY
+    if action in ACTIONS and needed not in capabilities_in(study, request.user):
         raise Http404("No such action.")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@member(read="editor")
+@member(read=SEES_PAYMENTS, write=SEES_PAYMENTS)
 def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """The effect of an action before it is confirmed; afterwards, its progress. A POST confirms it.
 
@@ -98,7 +100,7 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 @require_POST
-@member()
+@member(write=SEES_PAYMENTS)
 def continue_action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """Continues an action that stopped, now."""
     bulk = get_object_or_404(BulkAction, pk=pk, study=study)

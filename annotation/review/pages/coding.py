@@ -11,9 +11,10 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.models import Item, Membership, Study
+from annotation.access import Capability, capabilities_in, members_of
+from annotation.models import Item, Study
 from annotation.review.adjudicating import MAX_NOTE, adjudicated_question, settle
-from annotation.shell.page import SignedIn, member, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.task_types.questions import ChoicesQuestion
 from annotation.task_types.registry import get_type
 from annotation.tokens import participant_token
@@ -64,7 +65,7 @@ def coding(request: SignedIn, study: Study) -> HttpResponse:
         "n_items": len(items),
         "n_final": counts["settled"] + counts["agree"],
         "missing": max(0, study.ratings_per_item - len([coder for coder in coders if coder.active])),
-        "n_members": Membership.objects.filter(study=study).count(),
+        "n_members": members_of(study).count(),
         "blind": blind,
         "settles": bool(get_type(study.task_type).adjudicates) and not blind,
         "states": [(key, name, counts[key]) for key, name in STATES.items()],
@@ -124,7 +125,7 @@ def adjudicate(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         "rows": label_rows(question, coded),
         "question": question,
         "max_note": MAX_NOTE,
-        "may_settle": role_in(study, request.user) != Membership.Role.VIEWER,
+        "may_settle": Capability.COLLECT in capabilities_in(study, request.user),
         "state": STATES[coded.state],
     }
     return study_page(request, study, "review/adjudicate.html", context, section="coding")

@@ -18,7 +18,7 @@ from common.problems import Refused
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@member(read="owner", write="owner", answers=True)
+@member(read="payer", write="payer", answers=True)
 def batch(request: SignedIn, study: Study) -> HttpResponse:
     """Reads an uploaded file, then shows what it would do. Nothing is done until somebody confirms that."""
     form = UploadForm(request.POST, request.FILES) if request.method == "POST" else UploadForm()
@@ -41,7 +41,7 @@ def batch(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_safe
-@member(read="owner", answers=True)
+@member(read="payer", answers=True)
 def batch_file(request: SignedIn, study: Study) -> HttpResponseBase:
     """The results as CSV, with the workers' ids on their platform."""
     record(study=study, actor=request.user.get_username(), action="export worker ids", kind="batch")

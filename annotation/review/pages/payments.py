@@ -12,15 +12,15 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.access import studies_of
+from annotation.access import SEES_PAYMENTS, Capability, capabilities_in, studies_of
 from annotation.audit import record
-from annotation.models import Membership, Study
+from annotation.models import Study
 from annotation.recruiting.pay_states import PAY_STATES
 from annotation.review import payments_due
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payment_file import payments_csv
 from annotation.review.receipts import write_receipts
-from annotation.shell.page import SignedIn, member, query_without_page, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, query_without_page, say_refused, study_page
 from common.problems import Refused
 from common.words import counted, money
 
@@ -28,16 +28,14 @@ FILTERS = {"": "All", **{state: PAY_STATES[state] for state in payments_due.STAT
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def payments(request: SignedIn, study: Study) -> HttpResponse:
     state, code = _narrowed(request)
     number = request.GET.get("page", "1")
     page, rows = payments_due.payment_page(
         study, state=state, code=code, number=int(number) if number.isdecimal() and len(number) < 10 else 1
     )
-    payable = studies_of(request.user)  # the studies whose payments this user can see
-    if not request.user.is_superuser:
-        payable = payable.filter(memberships__user=request.user, memberships__role__in=["owner", "editor"])
+    payable = studies_of(request.user, SEES_PAYMENTS)
     context = {
         "page": page,
         "rows": rows,
@@ -60,7 +58,7 @@ def _narrowed(request: SignedIn) -> tuple[str, str]:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-@member(read="editor")
+@member(read=SEES_PAYMENTS, write=SEES_PAYMENTS)
 def pay(request: SignedIn, study: Study) -> HttpResponse:
     """Shows what would be marked as paid. A POST marks it, if nothing has changed since."""
     sent_values = request.POST if request.method == "POST" else request.GET
@@ -97,13 +95,13 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
 
 
 @require_safe
-@member(read="editor")
+@member(read=SEES_PAYMENTS)
 def payments_file(request: SignedIn, study: Study) -> HttpResponseBase:
-    """The list as CSV. For owners, ``?worker_ids=1`` adds the workers' ids on their platform."""
+    """The list as CSV. For owners and payers, ``?worker_ids=1`` adds the workers' ids on their platform."""
     state, code = _narrowed(request)
     with_worker_ids = request.GET.get("worker_ids") == "1"
     if with_worker_ids:
-        if role_in(study, request.user) != Membership.Role.OWNER:
+        if Capability.PAY not in capabilities_in(study, request.user):
             raise Http404("No such page.")
         record(study=study, actor=request.user.get_username(), action="export worker ids", kind="payments")
     headers = {
@@ -115,7 +113,7 @@ def payments_file(request: SignedIn, study: Study) -> HttpResponseBase:
 
 
 @require_safe
-@member(read="owner")
+@member(read="payer")
 def receipts_file(request: SignedIn, study: Study) -> HttpResponse:
     """One file per worker, month and year, in a zip with an index. It contains workers' ids, so it leaves a trace."""
     record(study=study, actor=request.user.get_username(), action="export worker ids", kind="receipts")

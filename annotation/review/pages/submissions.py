@@ -12,8 +12,9 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from analysis.quality_control.exclusion import Exclusion
+from annotation.access import Capability, capabilities_in
 from annotation.instrument import Instrument
-from annotation.models import Assignment, Flag, Membership, PayDecision, Review, Step, Study, Submission
+from annotation.models import Assignment, Flag, PayDecision, Review, Step, Study, Submission
 from annotation.platforms import changes_class, connect
 from annotation.platforms.calls import PlatformTrouble
 from annotation.recruiting.offered_work import posted_on
@@ -24,7 +25,7 @@ from annotation.review.pages.answers import answered_pages, shown_items
 from annotation.review.pages.forms import ReviewForm, filter_of, query_of
 from annotation.review.pay_decisions import decide_pay
 from annotation.review.review_queue import compared_with_others, latest_actions, pay_view
-from annotation.shell.page import SignedIn, member, role_in, say_refused, study_page
+from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.work.excluding import review_submission
 from annotation.work.left_out import excluded_by_rule
 from common.numbers import whole_number
@@ -50,9 +51,13 @@ def submissions(request: SignedIn, study: Study) -> HttpResponse:
     arms = list(study.arms.values_list("name", flat=True))
     number = whole_number(request.GET.get("page", ""), least=1, most=10**9) or 1
     page, rows = submission_lists.submission_page(study, chosen_filter, number=number)
-    owner = role_in(study, request.user) == Membership.Role.OWNER
+    capabilities = capabilities_in(study, request.user)
     hidden = {"file"} if changes_class(posted_on(study)).asks_back else {"file", "ask_back"}
-    allowed = [name for name in ACTIONS if name in FOR_EDITORS or (owner and name not in hidden)]
+    allowed = [
+        name
+        for name in ACTIONS
+        if name not in hidden and (Capability.COLLECT if name in FOR_EDITORS else Capability.PAY) in capabilities
+    ]
     context = {
         "page": page,
         "rows": rows,
@@ -111,7 +116,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
 
 
 @require_POST
-@member(write="owner")
+@member(write="payer")
 def decide(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     """Approve one submission, reject it with a reason, or undo the rejection."""
     decided_submission = get_object_or_404(

@@ -9,8 +9,9 @@ from django import forms
 from django.contrib.auth.models import User
 from django.utils.text import slugify
 
+from accounts.models import Team
 from accounts.roles import researchers
-from annotation.access import studies_of
+from annotation.access import Role, studies_of, teams_of
 from annotation.models import Membership, Study
 from annotation.study_forms import StudyForm
 from annotation.table_files import SUFFIXES
@@ -164,8 +165,9 @@ class MemberForm(forms.Form):
         label="Role",
         choices=[
             (Membership.Role.VIEWER, "Viewer: sees everything, changes nothing"),
+            (Membership.Role.PAYER, "Payer: spends money and decides what is paid, does not change the study"),
             (Membership.Role.EDITOR, "Editor: sets up, launches, reviews"),
-            (Membership.Role.OWNER, "Owner: also manages members"),
+            (Membership.Role.OWNER, "Owner: also spends money and manages members"),
         ],
     )
 
@@ -179,3 +181,25 @@ class MemberForm(forms.Form):
                 params={"name": name},
             )
         return name
+
+
+class TeamChoiceForm(forms.Form):
+    """The team that a study belongs to: one in which the user sets up studies, or none."""
+
+    team = forms.ModelChoiceField(
+        Team.objects.none(),
+        label="Team",
+        required=False,
+        empty_label="No team",
+        help_text="Its members have at least their role in the team in this study.",
+    )
+
+    def __init__(self, *args: Any, user: User, study: Study | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["team"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 - as declared above
+        choosable = teams_of(user, Role.EDITOR).distinct()
+        if study is not None:
+            choosable |= Team.objects.filter(studies=study).distinct()
+            field.initial = study.team_id
+        field.queryset = choosable

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.core.serializers.json import DjangoJSONEncoder
 
+from annotation.access import members_of
 from annotation.instrument import item_data
 from annotation.models import Arm, Item, Study
 from annotation.shell.page import for_members
@@ -243,7 +244,7 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         checks.append(Check("warn", what, "console_upload"))
     if for_members(study.task_type):
         # Consent, contact and links do not matter to members, but there must be enough of them.
-        members = study.memberships.count()
+        members = members_of(study).count()
         if members >= study.ratings_per_item:
             text = f"{counted(members, 'member')} can do the work, in the console under Coding"
             return [*checks, Check("good", text)]

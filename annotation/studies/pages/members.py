@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_http_methods, require_POST
 
+from accounts.models import TeamMember
+from annotation.access import studies_of
 from annotation.models import Membership, Study
 from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.studies.members import add_member, remove_member
-from annotation.studies.pages.forms import MemberForm
+from annotation.studies.pages.forms import MemberForm, TeamChoiceForm
+from annotation.studies.teams import set_team
 from annotation.work.coded_items import coders_of
 from common.problems import Refused
 from common.words import counted
 
-ROLE_NAMES = {"viewer": "a viewer", "editor": "an editor", "owner": "an owner"}
+ROLE_NAMES = {"viewer": "a viewer", "payer": "a payer", "editor": "an editor", "owner": "an owner"}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -33,9 +38,42 @@ def members(request: SignedIn, study: Study) -> HttpResponse:
             messages.success(request, f"{form.found.username} is now {ROLE_NAMES[role]} of this study.")
         return redirect("console_members", study.slug)
     memberships = Membership.objects.filter(study=study).select_related("user").order_by("user__username")
-    context = {"form": form, "memberships": memberships}
+    context = {"form": form, "memberships": memberships} | _of_team(study, request)
     status = 422 if form.errors else 200
     return study_page(request, study, "studies/members.html", context, section="members", status=status)
+
+
+def _of_team(study: Study, request: SignedIn) -> dict[str, Any]:
+    """The study's team with its members, and the form that gives the study to another one."""
+    if study.team is None:
+        team_members: list[TeamMember] = []
+    else:
+        team_members = list(study.team.memberships.select_related("user").order_by("user__username"))
+    return {
+        "team_members": team_members,
+        "in_team": any(member.user_id == request.user.pk for member in team_members) or request.user.is_superuser,
+        "team_form": TeamChoiceForm(user=request.user, study=study),
+    }
+
+
+@require_POST
+@member(write="owner")
+def change_team(request: SignedIn, study: Study) -> HttpResponse:
+    """Gives the study to a team, or takes it from its team."""
+    form = TeamChoiceForm(request.POST, user=request.user, study=study)
+    if not form.is_valid():
+        messages.error(request, "Not saved: choose a team in which you are an editor or an owner.")
+        return redirect("console_members", study.slug)
+    team = form.cleaned_data["team"]
+    try:
+        set_team(study=study, team=team, actor=request.user.get_username())
+    except Refused as refused:
+        say_refused(request, refused)
+        return redirect("console_members", study.slug)
+    owns = f"The study belongs to the team “{team.name}” now." if team else "The study belongs to no team now."
+    messages.success(request, owns)
+    still_sees = studies_of(request.user).filter(pk=study.pk).exists()
+    return redirect("console_members", study.slug) if still_sees else redirect("console_studies")
 
 
 @require_POST
@@ -51,7 +89,8 @@ def remove(request: SignedIn, study: Study, user_id: int) -> HttpResponse:
     stays = ""
     if coder is not None:
         stays = f" Their codes of {counted(coder.items, 'item')} stay. Another member can do the rest under Coding."
-    messages.success(request, f"{user.username} can no longer see “{study.title}”.{stays}")
-    if user == request.user and not user.is_superuser:
+    gone = "is no longer a member of" if studies_of(user).filter(pk=study.pk).exists() else "can no longer see"
+    messages.success(request, f"{user.username} {gone} “{study.title}”.{stays}")
+    if not studies_of(request.user).filter(pk=study.pk).exists():
         return redirect("console_studies")
     return redirect("console_members", study.slug)

@@ -14,7 +14,7 @@ from annotation.access import studies_of
 from annotation.models import Study
 from annotation.studies import storing as service
 from annotation.studies.checking import default_config
-from annotation.studies.pages.forms import SettingsForm, type_form, typed_texts
+from annotation.studies.pages.forms import SettingsForm, TeamChoiceForm, type_form, typed_texts
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import SpecChanges, StudySpec
@@ -64,6 +64,8 @@ class SettingsPage:
         instance = Study.objects.get(pk=study.pk) if study else Study(**asdict(task.suggested))
         self.study_form = SettingsForm(data, instance=instance, user=user)
         self.type_form = type_form(task, data, study.config if study else None)
+        # A new study can go to a team at once; later, its owners choose on the page Members.
+        self.team_form = TeamChoiceForm(data, user=user)
         self.text_errors: dict[str, str] = {}
         if self.frozen:
             is_closed = self.study.status == Status.CLOSED
@@ -92,7 +94,7 @@ class SettingsPage:
     def refused(self) -> bool:
         if self.data is None:
             return False
-        return bool(self.study_form.errors or self.type_form.errors or self.text_errors)
+        return bool(self.study_form.errors or self.type_form.errors or self.team_form.errors or self.text_errors)
 
     @property
     def suggesters(self) -> list[str] | None:
@@ -122,7 +124,7 @@ class SettingsPage:
             return []
         listed = [
             (field.id_for_label, str(field.label), str(error))
-            for form in (self.study_form, self.type_form)
+            for form in (self.study_form, self.type_form, self.team_form)
             for field in form
             for error in field.errors
         ]
@@ -130,7 +132,7 @@ class SettingsPage:
         return listed + [(wording.id, wording.label, wording.error) for wording in wordings if wording.error]
 
     def is_valid(self) -> bool:
-        return all([self.study_form.is_valid(), self.type_form.is_valid()])
+        return all([self.study_form.is_valid(), self.type_form.is_valid(), self.team_form.is_valid()])
 
     def wordings(self) -> list[WordingGroup]:
         """The texts by group, with what was typed or stored."""
@@ -154,6 +156,7 @@ class SettingsPage:
                 visible=studies_of(self.user),
                 actor=self.user.get_username(),
                 owner=self.user,
+                team=self.team_form.cleaned_data["team"],
             )
         except Refused as refused:
             self._show(refused.problems)

@@ -48,7 +48,7 @@ def test_giving_the_same_role_again_leaves_no_trace(study: Study, mate: User) ->
 
 
 def test_a_role_must_exist(study: Study, mate: User) -> None:
-    with pytest.raises(Invalid, match="owner, editor, viewer"):
+    with pytest.raises(Invalid, match="viewer, payer, editor, owner"):
         add_member(study=study, user=mate, role="boss", actor="ow")
 
 

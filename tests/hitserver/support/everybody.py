@@ -33,13 +33,14 @@ from marketplace.services.messages import worker_messages
 from marketplace.services.money import payments, payroll
 from marketplace.sites.work.task_page import FRAME_SALT
 from tests.annotation.images import image_file
-from tests.factories import make_researcher, make_study, make_submission
+from tests.factories import make_researcher, make_study, make_submission, make_team
 from tests.generation.support.finished_runs import make_run
-from tests.hitserver.support.rare_objects import Case, cases_of
+from tests.hitserver.support.rare_objects import Case, cases_of, shared
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
-#: *viewer* can only read the study, *outsider* is a researcher with another study, *nobody* has not signed in.
-ROLES = ("nobody", "worker", "requester", "operator", "outsider", "viewer", "owner", "admin")
+#: *viewer* can only read the study, *payer* and *editor* are members of its team, *outsider* is a researcher with
+#: another study, *nobody* has not signed in.
+ROLES = ("nobody", "worker", "requester", "operator", "outsider", "viewer", "payer", "editor", "owner", "admin")
 RUN = "sweep-of-the-owner"
 
 
@@ -106,7 +107,7 @@ class Everybody:
 
 def make_everybody() -> Everybody:
     users = {role: User.objects.create_user(role) for role in ("worker", "requester", "operator")}
-    users |= {role: make_researcher(role) for role in ("outsider", "viewer", "owner")}
+    users |= {role: make_researcher(role) for role in ("outsider", "viewer", "payer", "editor", "owner")}
     users["admin"] = User.objects.create_superuser("admin")
     add_operator(users["operator"])
     study = make_study(items=1)
@@ -114,13 +115,15 @@ def make_everybody() -> Everybody:
     chosen = Submission.objects.filter(pk=sent.pk)
     plan_action(study=study, action="approve", chosen=chosen, actor="owner")
     _add_image(study)
-    Membership.objects.create(study=study, user=users["viewer"], role="viewer")
-    Membership.objects.create(study=study, user=users["owner"], role="owner")
+    team = make_team(viewer=users["viewer"], payer=users["payer"], editor=users["editor"], owner=users["owner"])
+    shared(study, users)
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
-    return Everybody(users, study, market, cases_of(users, market), {role: _signed_in(users[role]) for role in users})
+    return Everybody(
+        users, study, market, cases_of(users, market, team), {role: _signed_in(users[role]) for role in users}
+    )
 
 
 def _signed_in(user: User) -> SimpleCookie:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from accounts.models import Team
 from annotation.models import ItemFeed, Membership, OutsideAssignment, Posting, Study
 from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.tokens import form_token, participant_token, posting_token, start_token
@@ -32,16 +33,29 @@ class Case:
     query: str = ""
 
 
-def cases_of(users: Mapping[str, User], market: Mapping[str, str]) -> dict[str, Case]:
+def cases_of(users: Mapping[str, User], market: Mapping[str, str], team: Team) -> dict[str, Case]:
     """By route."""
-    return {**_of_studies(users), **_of_suggesters(users["owner"]), **_of_workers(), **_of_marketplace(users, market)}
+    return {
+        **_of_teams(users, team),
+        **_of_studies(users),
+        **_of_suggesters(users["owner"]),
+        **_of_workers(),
+        **_of_marketplace(users, market),
+    }
 
 
 def shared(study: Study, users: Mapping[str, User]) -> Study:
-    """The study, with the viewer and the owner as its members."""
+    """The study, with the viewer and the owner as its members, and all four as members of its team."""
     for role in ("viewer", "owner"):
         Membership.objects.create(study=study, user=users[role], role=role)
+    study.team = Team.objects.get()
+    study.save(update_fields=["team"])
     return study
+
+
+def _of_teams(users: Mapping[str, User], team: Team) -> dict[str, Case]:
+    one = Case({"slug": team.slug, "user_id": str(users["viewer"].pk)})
+    return {f"console/teams/<slug:slug>/{route}": one for route in ("", "delete/", "members/<int:user_id>/remove/")}
 
 
 def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
