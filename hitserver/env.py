@@ -54,6 +54,13 @@ class Env:
             raise EnvError(name, None, accepts)
         return value or default or ""
 
+    def secrets(self, name: str, *, at_least: int) -> list[str]:
+        """Secrets separated by commas, which no message may repeat."""
+        values = self.items(name)
+        if short := [len(value) for value in values if len(value) < at_least]:
+            raise EnvError(name, f"{short[0]} characters long", f"secrets of at least {at_least} characters")
+        return values
+
     def flag(self, name: str, default: bool) -> bool:
         """Yes or no, in one of the spellings in ``TRUE`` and ``FALSE``."""
         accepts = f"one of {', '.join(TRUE + FALSE)}"
@@ -120,6 +127,13 @@ class Env:
         if not valid:
             raise EnvError(name, without_password(value), accepts)
         return value
+
+    def urls(self, name: str, default: tuple[str, ...], *, schemes: tuple[str, ...]) -> list[str]:
+        """Addresses separated by commas, each of which names a host."""
+        values = self.items(name, default)
+        for value in values:
+            Env({name: value}).url(name, "", schemes=schemes)
+        return values
 
     def unknown(self, prefix: str, *, known_prefixes: tuple[str, ...] = ()) -> list[str]:
         """Variables with the prefix that nothing reads: most likely typos."""

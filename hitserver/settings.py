@@ -40,6 +40,8 @@ if PRODUCTION and (weak := weakness(SECRET_KEY)):
     )
 if not SECRET_KEY:
     SECRET_KEY = secret_in_file(VAR / "secret_key")
+# Earlier secret keys: what they signed or sealed is still read, and nothing new is signed or sealed with them.
+SECRET_KEY_FALLBACKS = env.secrets("HITSERVER_SECRET_KEY_FALLBACKS", at_least=50)
 PORT = env.integer("HITSERVER_PORT", 8000, least=0, most=65535)
 BIND = env.text("HITSERVER_BIND", "127.0.0.1")
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -341,17 +343,25 @@ MTURK_ENDPOINT = env.url("HITSERVER_MTURK_ENDPOINT", f"{BASE_URL}/marketplace/ap
 MTURK_REGION = env.text("HITSERVER_MTURK_REGION", "us-east-1")
 MTURK_ACCESS_KEY_ID = env.text("HITSERVER_MTURK_ACCESS_KEY_ID", "")
 MTURK_SECRET_ACCESS_KEY = env.secret("HITSERVER_MTURK_SECRET_ACCESS_KEY", "")
+# Whether every researcher can publish with these keys, or only administrators.
+SERVER_ACCOUNT_FOR_ALL = env.flag("HITSERVER_SERVER_ACCOUNT_FOR_ALL", True)
+# Other endpoints for which users can enter keys of their own.
+MTURK_ENDPOINTS = env.urls(
+    "HITSERVER_MTURK_ENDPOINTS",
+    tuple(f"https://mturk-requester{sandbox}.us-east-1.amazonaws.com" for sandbox in ("", "-sandbox")),
+    schemes=("https", "http"),
+)
 # Other sites to which a worker's page can report that the work is done.
 MTURK_SUBMIT_SITES = env.items(
     "HITSERVER_MTURK_SUBMIT_SITES", ("https://www.mturk.com", "https://workersandbox.mturk.com")
 )
 # A marketplace on another server shows workers' pages in a frame, and accepts finished work, on the host of its
 # endpoint. Amazon uses other hosts for both.
-_endpoint = urlsplit(MTURK_ENDPOINT)
-_market = f"{_endpoint.scheme}://{_endpoint.netloc}"
-if _market != BASE_URL and not (_endpoint.hostname or "").endswith(".amazonaws.com"):
-    FRAME_ANCESTORS.append(_market)
-    MTURK_SUBMIT_SITES.append(_market)
+for _endpoint in map(urlsplit, dict.fromkeys((MTURK_ENDPOINT, *MTURK_ENDPOINTS))):
+    _market = f"{_endpoint.scheme}://{_endpoint.netloc}"
+    if _market != BASE_URL and not (_endpoint.hostname or "").endswith(".amazonaws.com"):
+        FRAME_ANCESTORS.append(_market)
+        MTURK_SUBMIT_SITES.append(_market)
 MTURK_ATTEMPTS = env.integer("HITSERVER_MTURK_ATTEMPTS", 8, least=1, most=50)
 # Calls per second to the endpoint, for all processes of this machine together; 0 means no limit.
 MTURK_CALLS_PER_SECOND = env.integer("HITSERVER_MTURK_CALLS_PER_SECOND", 10, least=0, most=10_000)

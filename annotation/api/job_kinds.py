@@ -123,7 +123,7 @@ def _compensate(running: Running) -> Mapping[str, Any]:
         work=work,
         amount=Decimal(params["amount"]),
         reason=params["reason"],
-        platform=connect(work.participant.worker.platform),
+        platform=connect(work.participant.worker.platform, study),
         actor=running.job.user.get_username(),
     )
     how = "Paid as a bonus." if owed.paid_at else "The worker can accept a HIT that pays it."

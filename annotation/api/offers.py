@@ -10,6 +10,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import path
@@ -27,8 +28,7 @@ from annotation.api.platforms import CostShape, SpendingShape, cost_data
 from annotation.api.roles import EDITS, MANAGES, PAYS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Posting, Study
-from annotation.platforms import all_platforms, connect, link
-from annotation.platforms.base import Platform
+from annotation.platforms import all_platforms, connect, link, offline
 from annotation.recruiting import adding_ratings, changing_offers, job_requests, offered_work
 from annotation.recruiting.fetching_work import fetch_answer
 from annotation.recruiting.pages.platforms import publishable, request_publishing
@@ -150,7 +150,7 @@ class OfferEndpoint(Endpoint):
     @transaction.atomic
     def ask(self, study: Study, name: str, kind: str, **params: Any) -> Response:
         """Request the console's own job. Raises PlatformTrouble if there is no key, and Invalid."""
-        connect(name)
+        connect(name, study)
         job = job_requests.request_job(study=study, kind=kind, platform=name, actor=self.actor, params=params)
         return accepted(jobs.follow(user=self.user, study=study, kind=kind, platform_job=job))
 
@@ -165,19 +165,17 @@ class PublishStudy(SpendingEndpoint):
 
     def prepare(self) -> None:
         """Ask the endpoint for its fees, which must not wait for a transaction that waits for it."""
-        self.study(self.role)
-        sent = Publish.of(self.request)
+        study, sent = self.study(self.role), Publish.of(self.request)
         if not sent["dry_run"]:
-            connect(sent["platform"]).fees()
+            connect(sent["platform"], study).fees()
 
     @extend_schema(operation_id="platforms_publish", request=Publish, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
         """Posts a study on a platform, and launches it if it is a draft. With `dry_run`, says what it would cost."""
         study, sent = self.study(self.role), Publish.of(request)
-        kind = all_platforms()[sent["platform"]]
         if sent["dry_run"]:
-            return _dry_run(study, kind.offline())
-        platform = connect(sent["platform"])
+            return _dry_run(study, sent["platform"], self.user)
+        platform = connect(sent["platform"], study)
         expected = estimate(study, platform, settings_of(study, platform))
         _agreed(sent["total"], expected.cost.total)
         with transaction.atomic():
@@ -194,12 +192,12 @@ def _agreed(total: Decimal | None, now: Decimal) -> None:
         )
 
 
-def _dry_run(study: Study, platform: Platform) -> Response:
-    figures = publishable(study, platform)
+def _dry_run(study: Study, name: str, user: User) -> Response:
+    figures = publishable(study, name, user)
     problems, expected, calls = figures["problems"], figures["estimate"], {}
     if not problems:
         try:
-            calls = dict(calls_of(study, platform, most=0).counts)
+            calls = dict(calls_of(study, offline(name, study), most=0).counts)
         except Refused as refused:
             problems = [f"{problem.what} {problem.fix}".strip() for problem in refused.problems]
     warnings = [check.text for check in figures["warnings"]]
@@ -281,14 +279,14 @@ class DeleteOffer(OfferEndpoint):
 
 class MoreRatings(SpendingEndpoint):
     def prepare(self) -> None:
-        _, name = self.posted_study()
-        connect(name).fees()
+        study, name = self.posted_study()
+        connect(name, study).fees()
 
     @extend_schema(operation_id="platforms_add_ratings", request=AddRatings, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
         """Gives each item more ratings and offers their places. With `dry_run`, says what they cost."""
         (study, name), sent = self.posted_study(), AddRatings.of(request)
-        ratings, platform = sent["ratings"], connect(name)
+        ratings, platform = sent["ratings"], connect(name, study)
         if ratings <= study.ratings_per_item:
             what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
             raise invalid("ratings", what, f"Send a number above {study.ratings_per_item}.")

@@ -15,7 +15,7 @@ from annotation.api.fields import Money
 from annotation.api.roles import EDITS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Study
-from annotation.platforms import PlatformTrouble, all_platforms, connect, link
+from annotation.platforms import PlatformTrouble, all_platforms, connect_account, link
 from annotation.platforms.base import Platform
 from annotation.platforms.costs import Cost
 from annotation.recruiting import differences, offered_work
@@ -156,7 +156,7 @@ class Platforms(Endpoint):
 def _platform(kind: type[Platform]) -> dict[str, Any]:
     problem = ""
     try:
-        connect(kind.name)
+        connect_account(kind.name, None)
     except PlatformTrouble as trouble:
         problem = str(trouble)
     defaults = initial_values(kind.form)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any, ClassVar, NoReturn
 
@@ -20,16 +20,16 @@ from rest_framework.views import APIView
 
 from accounts.authentication import TokenAuthentication
 from accounts.roles import is_researcher
-from annotation.access import study_for
+from annotation.access import Role, study_for
 from annotation.api.idempotency import answer_once
 from annotation.api.paging import Pages
 from annotation.api.parsing import Json
 from annotation.api.problems import answer_for
 from annotation.api.throttling import Limited
-from annotation.models import Membership, Study
+from annotation.models import Study
 from annotation.work.member_work import works_blind
 
-Role = Membership.Role
+__all__ = ["BLIND", "NOT_RESEARCHER", "SIGN_IN", "Endpoint", "HasScope", "Role", "Writes"]
 
 SIGN_IN = (
     "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
@@ -113,8 +113,8 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
         """The name in the audit entries of what this request writes."""
         return self.user.get_username()
 
-    def study(self, role: str = Role.VIEWER, *, answers: bool = False) -> Study:
-        """The study in the address, for members with at least ``role``. Raises Http404.
+    def study(self, role: str | Collection[str] = Role.VIEWER, *, answers: bool = False) -> Study:
+        """The study in the address, for those who can do there what ``role`` can, or one of several. Raises Http404.
 
         ``answers``: what people answered is to be shown, which coders see only when they are done.
         """

@@ -198,7 +198,7 @@ class MessageWorkers(Endpoint):
             raise invalid("status", "This study is on no platform that passes on messages.", "Write to them yourself.")
         if not readers(study, pseudonym).exists():
             raise invalid("worker", "Nobody has begun work of this study on the platform.", "Wait until somebody has.")
-        connect(name)  # without a key, the program sees that at once
+        connect(name, study)  # without a key, the program sees that at once
         return job_for(user=self.user, kind=MESSAGE, study=study, params={**message, "worker": pseudonym})
 
 

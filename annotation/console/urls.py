@@ -6,7 +6,15 @@ from django.views.generic import RedirectView
 from annotation.console.pages import account, sessions, studies, teams, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
-from annotation.recruiting.pages import audience, messages, more_ratings, platforms, posted_study, reconcile
+from annotation.recruiting.pages import (
+    audience,
+    messages,
+    more_ratings,
+    platform_accounts,
+    platforms,
+    posted_study,
+    reconcile,
+)
 from annotation.results.pages import exports, planning, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
@@ -23,6 +31,7 @@ from annotation.studies.pages import (
 )
 
 STUDY = "console/studies/<slug:slug>/"
+PLATFORM_ACCOUNT = "console/platform-accounts/<slug:slug>/"
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console_studies"), name="home"),
@@ -38,6 +47,18 @@ urlpatterns = [
     path("console/teams/<slug:slug>/", teams.team, name="console_team"),
     path("console/teams/<slug:slug>/members/<int:user_id>/remove/", teams.remove, name="console_remove_team_member"),
     path("console/teams/<slug:slug>/delete/", teams.delete, name="console_delete_team"),
+    path("console/platform-accounts/", platform_accounts.accounts, name="console_platform_accounts"),
+    path(
+        "console/platform-accounts/new/<slug:platform>/",
+        platform_accounts.new_account,
+        name="console_new_platform_account",
+    ),
+    path(PLATFORM_ACCOUNT, platform_accounts.account, name="console_platform_account"),
+    path(PLATFORM_ACCOUNT + "keys/", platform_accounts.replace_keys, name="console_replace_platform_keys"),
+    path(PLATFORM_ACCOUNT + "check/", platform_accounts.check, name="console_check_platform_account"),
+    path(PLATFORM_ACCOUNT + "notices/", platform_accounts.get_notices, name="console_platform_account_notices"),
+    path(PLATFORM_ACCOUNT + "retire/", platform_accounts.retire, name="console_retire_platform_account"),
+    path(PLATFORM_ACCOUNT + "delete/", platform_accounts.delete, name="console_delete_platform_account"),
     path("console/users/", users.users, name="console_users"),
     path("console/users/<int:pk>/", users.user, name="console_user"),
     path("console/users/<int:pk>/change/", users.change, name="console_change_user"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from django.core.management.base import CommandError
 
 from annotation.models import Participant, Study
-from annotation.platforms import all_platforms, connect
+from annotation.platforms import all_platforms, connect, connect_account
 from annotation.platforms.base import Platform
 from annotation.recruiting.messages import write_to_workers
 from annotation.recruiting.offered_work import posted_on
@@ -53,7 +53,7 @@ class AudienceActions:
         if platform not in all_platforms() or not all_platforms()[platform].has_audience:
             names = ", ".join(name for name, kind in all_platforms().items() if kind.has_audience)
             raise CommandError(f"“{platform[:40]}” has no filters here. Choose: {names}.")
-        connected = connect(platform)
+        connected = connect(platform, study)
         settings, audience = settings_of(study, connected), connected.audience()
         if not words:
             eligible = audience.eligible(settings)
@@ -105,7 +105,7 @@ class AudienceActions:
         self.say([f"Sent to {worker}. Answers arrive on the platform's own site."])
 
     def secret(self, *, platform: str, project: str) -> None:
-        value = connect(platform).notice_secret({"project": project})
+        value = connect_account(platform, None).notice_secret({"project": project})
         self.say([f"HITSERVER_{platform.upper()}_HOOK_SECRET={value}", "Set this, then restart the server."])
 
     def _posted(self, slug: str) -> tuple[Study, Platform]:
@@ -113,4 +113,4 @@ class AudienceActions:
         name = posted_on(study)
         if not name:
             raise CommandError(f"{slug} is on no platform. Publish it: manage.py study publish {slug} --platform NAME")
-        return study, connect(name)
+        return study, connect(name, study)

@@ -178,7 +178,7 @@ class LifecycleActions:
         if not name:
             raise CommandError(f"{slug} is on no platform. Publish it: manage.py study publish {slug} --platform NAME")
         try:
-            return study, connect(name)
+            return study, connect(name, study)
         except PlatformTrouble as trouble:
             raise CommandError(str(trouble)) from None
 

@@ -15,7 +15,14 @@ from django.utils import timezone
 
 from annotation.management.study_output import workers_lines
 from annotation.models import PlatformJob, Posting, Study
-from annotation.platforms import PlatformTrouble, connect, platform_class
+from annotation.platforms import (
+    PlatformTrouble,
+    account_of,
+    connect,
+    connect_account,
+    offline,
+    platform_class,
+)
 from annotation.platforms.base import Platform
 from annotation.platforms.costs import in_words
 from annotation.recruiting import (
@@ -57,19 +64,22 @@ def publish_lines(
 
     ``ask`` gets what it can cost in addition to what was agreed to before. It raises CommandError if that is too much.
     """
-    offline = platform_class(name).offline()
-    platform = offline if dry_run else connect(name)
+    with transaction.atomic():  # who pays, with these options
+        payer = account_of(_with_options(Study.objects.get(pk=study.pk), platform_class(name), options, actor), name)
+        transaction.set_rollback(True)
+    described = platform_class(name).offline(payer)
+    platform = described if dry_run else connect_account(name, payer)
     platform.fees()  # may ask the endpoint, which must not wait for a transaction that waits for it
     with transaction.atomic():  # tried out, to know what it costs
         before = set_aside_for(study)
-        tried = _with_options(Study.objects.get(pk=study.pk), offline, options, actor)
+        tried = _with_options(Study.objects.get(pk=study.pk), platform_class(name), options, actor)
         launching.publish(study=tried, actor=actor, by_link=False)
-        lines = list(_dry_run_lines(tried, offline)) if dry_run else []
+        lines = list(_dry_run_lines(tried, described)) if dry_run else []
         if not dry_run:
-            publishing.plan_postings(study=tried, platform=offline, actor=actor)
-            lines = [*cost_lines(tried, offline), *pay_lines(tried), *workers_lines(tried)]
+            publishing.plan_postings(study=tried, platform=described, actor=actor)
+            lines = [*cost_lines(tried, described), *pay_lines(tried), *workers_lines(tried)]
         new = set_aside_for(tried) - before
-        offered, settings = publishing.offered_hits(tried), publishing.settings_of(tried, offline)
+        offered, settings = publishing.offered_hits(tried), publishing.settings_of(tried, described)
         transaction.set_rollback(True)
     yield from lines
     if dry_run:
@@ -77,7 +87,7 @@ def publish_lines(
     yield from (line for line in platform.remarks(offered, settings) if line not in lines)
     ask(new)
     with transaction.atomic():
-        study = _with_options(study, platform, options, actor)
+        study = _with_options(study, platform_class(name), options, actor)
         launching.publish(study=study, actor=actor, by_link=False)
         publishing.plan_postings(study=study, platform=platform, actor=actor)
     yield from _post_lines(study, platform, actor=actor, progress=progress)
@@ -110,7 +120,7 @@ def budget_lines(study: Study, amount: str, *, actor: str) -> Iterator[str]:
         yield f"This month, all studies on its account: {money(spending.this_month)} of {money(spending.month_limit)}."
 
 
-def _with_options(study: Study, platform: Platform, options: Sequence[tuple[str, str]], actor: str) -> Study:
+def _with_options(study: Study, platform: type[Platform], options: Sequence[tuple[str, str]], actor: str) -> Study:
     """The study with the settings from NAME=VALUE pairs. Raises Invalid, Frozen."""
     if not options:
         return study
@@ -140,6 +150,8 @@ def _post_lines(study: Study, platform: Platform, *, actor: str, progress: bool)
 def cost_lines(study: Study, platform: Platform) -> Iterator[str]:
     if endpoint := platform.endpoint():
         yield f"Endpoint: {endpoint}"
+    if platform.account is not None:
+        yield f"Account: {platform.account.title} ({platform.account.slug}), of {platform.account.owner_name}"
     cost = publishing.cost(study, platform)
     yield f"{platform.count_of(cost.hits)}, {counted(cost.assignments, 'assignment')}: {in_words(cost)}"
     yield from publishing.cost_remarks(study, platform)
@@ -292,7 +304,7 @@ def _platforms_of(study: Study, *, connected: bool = True) -> list[Platform]:
     if not names:
         what = f"{study.slug} is on no platform. Publish it: manage.py study publish {study.slug} --platform NAME"
         raise CommandError(what)
-    return [connect(name) if connected else platform_class(name).offline() for name in names]
+    return [connect(name, study) if connected else offline(name, study) for name in names]
 
 
 def explain(error: Exception) -> CommandError | None:

@@ -223,9 +223,9 @@ def _do(
         yield from _done_lines(bulk)
 
 
-def _fees(platform: str) -> Fees:
+def _fees(platform: str, study: Study) -> Fees:
     try:
-        return connect(platform).fees()
+        return connect(platform, study).fees()
     except PlatformTrouble:
         return NO_FEES
 

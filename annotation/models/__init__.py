@@ -5,6 +5,7 @@ from annotation.models.events import EventBatch
 from annotation.models.leaving import DeletionRequest, PartPayment, RedactionGate
 from annotation.models.media import Media
 from annotation.models.offers import Offer, Pull
+from annotation.models.platform_accounts import PlatformAccount
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
 from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
@@ -63,6 +64,7 @@ __all__ = [
     "Participant",
     "PayDecision",
     "Payment",
+    "PlatformAccount",
     "PlatformCall",
     "PlatformJob",
     "Posting",

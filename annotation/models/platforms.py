@@ -7,6 +7,7 @@ from decimal import Decimal
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.platform_accounts import PlatformAccount
 from annotation.models.study import Hit, Study
 
 
@@ -31,6 +32,14 @@ class Posting(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="postings")
     hit = models.ForeignKey(Hit, null=True, blank=True, on_delete=models.CASCADE, related_name="postings")
     platform = models.CharField(max_length=20)
+    account = models.ForeignKey(
+        PlatformAccount,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="postings",
+        help_text="Whose keys posted it; empty: the server's own.",
+    )
     part = models.PositiveSmallIntegerField(default=0)
     wanted = models.PositiveIntegerField(null=True, blank=True, help_text="Submissions asked for; empty: no number.")
     offered = models.PositiveIntegerField(null=True, blank=True, help_text="Places there; empty: as many as wanted.")
@@ -56,7 +65,12 @@ class Posting(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["platform", "external_id"], condition=~Q(external_id=""), name="posting_once"
+                fields=["platform", "external_id"], condition=~Q(external_id="") & Q(account=None), name="posting_once"
+            ),
+            models.UniqueConstraint(
+                fields=["account", "external_id"],
+                condition=~Q(external_id="") & Q(account__isnull=False),
+                name="posting_once_per_account",
             ),
             models.UniqueConstraint(
                 fields=["hit", "platform", "part"], condition=Q(hit__isnull=False), name="posting_part_once"
@@ -127,7 +141,7 @@ class PlatformCall(models.Model):
 class QualificationType(models.Model):
     """A qualification on a platform for something that workers did in ``study``. Its id there is stored once.
 
-    ``hit``: for those who took a part of this hit.
+    ``hit``: for those who took a part of this hit. ``account``: who owns it there; each account has its own.
     """
 
     class Purpose(models.TextChoices):
@@ -138,6 +152,9 @@ class QualificationType(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="qualification_types")
     platform = models.CharField(max_length=20)
+    account = models.ForeignKey(
+        PlatformAccount, null=True, blank=True, on_delete=models.PROTECT, related_name="qualification_types"
+    )
     purpose = models.CharField(max_length=10, choices=Purpose.choices)
     hit = models.ForeignKey(Hit, null=True, blank=True, on_delete=models.CASCADE, related_name="qualification_types")
     external_id = models.CharField(max_length=200)
@@ -146,7 +163,14 @@ class QualificationType(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["study", "platform", "purpose"], condition=Q(hit=None), name="qualificationtype_once"
+                fields=["study", "platform", "purpose"],
+                condition=Q(hit=None, account=None),
+                name="qualificationtype_once",
+            ),
+            models.UniqueConstraint(
+                fields=["study", "account", "purpose"],
+                condition=Q(hit=None, account__isnull=False),
+                name="qualificationtype_once_per_account",
             ),
             models.UniqueConstraint(
                 fields=["hit", "platform"], condition=Q(hit__isnull=False), name="qualificationtype_once_per_hit"

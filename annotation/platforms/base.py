@@ -15,13 +15,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from django.conf import settings as django_settings
 from django.db.models import Sum
 from django.urls import reverse
 
-from annotation.models import Assignment, Hit, OutsideAssignment, Posting, Study
+from annotation.models import Assignment, Hit, OutsideAssignment, PlatformAccount, Posting, Study
 from annotation.platforms.audience import Audience
 from annotation.platforms.calls import Call, Json, PlatformTrouble
 from annotation.platforms.costs import NO_FEES, Cost, Fees, Offered, cost_of
@@ -88,6 +88,18 @@ class Reported:
     answer: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """What a notice is about: ``subject`` is “submission” or “study”, ``name`` its id on the platform.
+
+    ``account``: the id of the account whose secret signed it; None: the server's own.
+    """
+
+    subject: str
+    name: str
+    account: int | None
+
+
 class Platform(ABC):
     """One way in for workers. Methods that make or describe calls may raise `PlatformTrouble`."""
 
@@ -133,6 +145,10 @@ class Platform(ABC):
     token_field: ClassVar[str] = ""
     #: How long the platform remembers a token. Later (or without tokens: always) a second try first searches.
     token_life: ClassVar[timedelta] = timedelta(0)
+    #: Whether users and teams can enter accounts of their own; if so, `form` has the setting ``account``.
+    has_accounts: ClassVar[bool] = False
+    #: The account whose keys make the calls; None: the server's own.
+    account: PlatformAccount | None = None
 
     def has_paused(self, posting: Posting) -> bool | None:
         """Whether the platform has paused the posting by itself; None where it does not do that. Raises
@@ -141,13 +157,29 @@ class Platform(ABC):
 
     @classmethod
     @abstractmethod
-    def connected(cls) -> Platform:
-        """The platform with the keys from the settings. Raises PlatformTrouble if they are missing."""
+    def connected(cls, account: PlatformAccount | None = None) -> Platform:
+        """The platform with the keys of the account, or those from the settings. Raises PlatformTrouble if they are
+        missing or cannot be read."""
 
     @classmethod
-    def offline(cls) -> Platform:
+    def for_check(cls, account: PlatformAccount) -> Platform:
+        """As `connected`, for a person who waits for the answer: a call that fails is not repeated."""
+        return cls.connected(account)
+
+    @classmethod
+    def offline(cls, account: PlatformAccount | None = None) -> Platform:
         """An instance that describes postings, calls and costs, but makes no calls. It needs no keys."""
-        return cls.connected()
+        return cls.connected(account)
+
+    def paid_by(self, account: PlatformAccount | None) -> Self:
+        """This instance, for the account whose keys it has."""
+        self.account = account
+        return self
+
+    @property
+    def own_mark(self) -> str:
+        """The end of the keys of calls that each account makes by itself, such as one that blocks a worker."""
+        return f"/account-{self.account.pk}" if self.account else ""
 
     @classmethod
     def count_of(cls, postings: int) -> str:
@@ -258,8 +290,8 @@ class Platform(ABC):
         return None
 
     @classmethod
-    def paper_name(cls) -> str:
-        """What a paper calls it."""
+    def paper_name(cls, account: PlatformAccount | None = None) -> str:
+        """What a paper calls it, if this account paid."""
         return cls.title
 
     @classmethod
@@ -293,12 +325,13 @@ class Platform(ABC):
 
     @classmethod
     def pushes(cls) -> bool:
-        """Whether it tells this server about every change, so that polling is needed only now and then."""
+        """Whether it tells this server about every change on the server's own account, so that polling is needed only
+        now and then."""
         return False
 
     @classmethod
-    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
-        """What a notice is about, “submission” or “study”, and its id there. Raises BadNotice, also if it is forged."""
+    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> Notified:
+        """What a notice is about. Raises BadNotice, also if it is forged."""
         raise BadNotice(f"{cls.title} sends no notices here.")
 
     def notice_secret(self, settings: Json) -> str:
@@ -387,11 +420,11 @@ class ByReward(Platform):
             if study.postings.filter(platform=self.name).exists():
                 return []
             places = study.hits.aggregate(wanted=Sum("wanted"))["wanted"]
-            return [Posting(study=study, platform=self.name, reward=price, wanted=places)]
+            return [Posting(study=study, platform=self.name, account=self.account, reward=price, wanted=places)]
         there = {posting.pays for posting in study.postings.filter(platform=self.name)}
         places = study.hits.order_by("reward").values_list("reward").annotate(wanted=Sum("wanted"))
         return [
-            Posting(study=study, platform=self.name, reward=reward, wanted=count)
+            Posting(study=study, platform=self.name, account=self.account, reward=reward, wanted=count)
             for reward, count in places
             if reward not in there
         ]

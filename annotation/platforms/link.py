@@ -9,7 +9,7 @@ from django import forms
 from django.conf import settings as django_settings
 from django.urls import reverse
 
-from annotation.models import Assignment, Invitation, Posting, Study
+from annotation.models import Assignment, Invitation, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Platform
 from annotation.platforms.calls import Json
 from annotation.task_types.settings import ConfigForm
@@ -53,7 +53,7 @@ class Link(Platform):
     pays = False
 
     @classmethod
-    def connected(cls) -> Link:
+    def connected(cls, account: PlatformAccount | None = None) -> Link:
         return cls()
 
     def plan(self, study: Study, settings: Json) -> list[Posting]:

@@ -15,7 +15,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from annotation.identity import PANEL, is_panel_id, panel_id
-from annotation.models import Assignment, Posting, Study
+from annotation.models import Assignment, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, ByReward, Claim, Finish, posting_url
 from annotation.platforms.calls import Call, Json
 from annotation.platforms.changes import Changes
@@ -138,7 +138,7 @@ class Panel(ByReward):
     by_hand = True
 
     @classmethod
-    def connected(cls) -> Panel:
+    def connected(cls, account: PlatformAccount | None = None) -> Panel:
         return cls()
 
     def problems(self, study: Study, settings: Json, offered: Sequence[Offered]) -> list[Problem]:

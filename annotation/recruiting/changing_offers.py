@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from annotation.audit import record
 from annotation.models import Assignment, OutsideAssignment, PlatformCall, PlatformJob, Posting, Study
-from annotation.platforms import changes_of, connect, platform_class
+from annotation.platforms import changes_of, connect, offline
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import Call, Json, PlatformTrouble
 from annotation.recruiting.job_requests import request_job
@@ -117,7 +117,7 @@ def pause_everywhere(*, study: Study, actor: str) -> PlatformJob | None:
     paused = pause_study(study=study, actor=actor)
     name = posted_on(paused)
     offered = Posting.objects.filter(study=paused, platform=name, state=State.OPEN).order_by("pk").first()
-    if offered is None or not platform_class(name).offline().pause(offered, 1):
+    if offered is None or not offline(name, paused).pause(offered, 1):
         return None
     return _request_job(paused, name, Kind.PAUSE, actor)
 
@@ -135,7 +135,7 @@ def resume_everywhere(*, study: Study, actor: str) -> PlatformJob | None:
 
 
 def _request_job(study: Study, name: str, kind: str, actor: str) -> PlatformJob:
-    connect(name)  # if there is no key, the person who asks sees that at once
+    connect(name, study)  # if there is no key, the person who asks sees that at once
     return request_job(study=study, kind=kind, platform=name, actor=actor)
 
 

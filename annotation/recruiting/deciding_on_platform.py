@@ -310,7 +310,9 @@ def send_bonus(
         make_all(calls, platform, study=study, posting=outside.posting, done=done, exact=True)
 
 
-def block_worker(*, participant: Participant, reason: str, actor: str, connect: Callable[[str], Platform]) -> None:
+def block_worker(
+    *, participant: Participant, reason: str, actor: str, connect: Callable[[str, Study], Platform]
+) -> None:
     """Block the worker on their platform from all work of this account. A link has nothing to block.
 
     To exclude them from the study, use ``work.decisions``. The worker may read ``reason``. Raises Invalid,
@@ -322,7 +324,7 @@ def block_worker(*, participant: Participant, reason: str, actor: str, connect: 
     worker, study = participant.worker, participant.study
     if worker.platform not in paying():
         return
-    platform = connect(worker.platform)
+    platform = connect(worker.platform, study)
     make_all(
         platform.block(worker.platform_id, reason=reason),
         platform,

@@ -56,7 +56,7 @@ def do_job(job_id: int) -> bool:
     if lock is None:
         return False
     try:
-        summary = WORK[lock.job.kind](lock, connect(lock.job.platform))
+        summary = WORK[lock.job.kind](lock, connect(lock.job.platform, lock.job.study))
     except LockLost:
         return False
     except (TimeUp, SoftTimeLimitExceeded):

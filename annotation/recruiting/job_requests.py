@@ -21,6 +21,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import PlatformJob, Study
+from annotation.platforms.calls import PlatformTrouble
 from common.problems import invalid
 from common.task_queue import handed_over
 
@@ -93,6 +94,16 @@ def begin_here(*, study: Study, kind: str, platform: str, actor: str) -> Lock:
             PlatformJob.objects.update_or_create(study=study, kind=kind, defaults=values | from_the_start)
     job = PlatformJob.objects.select_related("study").get(study=study, kind=kind)
     return Lock(job, holder, may_run_out=False)
+
+
+def note_hindrance(*, study: Study, kind: str, platform: str, actor: str, trouble: PlatformTrouble) -> None:
+    """Record why this work is not even asked for, so that the study's page shows it. Work in progress is left alone."""
+    now = timezone.now()
+    said = {"state": State.FAILED, "said": trouble.what[:2000], "fix": trouble.fix[:2000], "seen_at": now}
+    values = {"platform": platform, "actor": actor[:150], "asked_at": now, "ended_at": now, **said}
+    idle = PlatformJob.objects.filter(study=study, kind=kind).exclude(state__in=[State.WAITING, State.RUNNING])
+    if not idle.update(**values):
+        PlatformJob.objects.get_or_create(study=study, kind=kind, defaults=values)
 
 
 def is_working(job: PlatformJob) -> bool:

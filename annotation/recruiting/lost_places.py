@@ -180,6 +180,7 @@ def _plan_parts(study: Study, hit_id: int, places: int, platform: Platform, acto
     offered = of_hit.order_by("part").first()
     pays = offered.pays if offered is not None else hit.reward  # in one listing of all arms, the lowest reward
     new = partial(Posting, study=study, hit=hit, platform=platform.name, state=State.PLANNED, reward=pays)
+    new = partial(new, account=platform.account)
     sizes = parts_of(places, split=True)
     parts = Posting.objects.bulk_create([new(part=first + number, wanted=size) for number, size in enumerate(sizes)])
     set_aside(study=study, platform=platform, costs=posting_costs(study, platform, parts))

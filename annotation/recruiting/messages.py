@@ -46,7 +46,7 @@ def write_to_workers(
     text: str,
     key: str,
     actor: str,
-    connect: Callable[[str], Platform],
+    connect: Callable[[str, Study], Platform],
 ) -> Written:
     """Write to everybody who began work of the study on its platform, or to the worker with this pseudonym.
 
@@ -61,7 +61,7 @@ def write_to_workers(
     pseudonyms = {participant.worker.platform_id: participant.pseudonym for participant in readers(study, pseudonym)}
     if not pseudonyms:
         raise invalid("worker", "No worker of this study has begun work on the platform.", "Wait until somebody has.")
-    platform = connect(name)
+    platform = connect(name, study)
 
     def done(results: Sequence[Json]) -> None:
         detail = {"worker": pseudonym} if pseudonym else {"workers": len(pseudonyms)}

@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.models import Assignment, Compensation, OutsideAssignment, PlatformJob, Posting, Study
-from annotation.platforms import all_platforms, changes_of, connect
+from annotation.models import Assignment, Compensation, OutsideAssignment, PlatformAccount, PlatformJob, Posting, Study
+from annotation.platforms import account_of, all_platforms, changes_of, connect, connect_account
+from annotation.platforms.account_keys import refuse_unusable
 from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.link import PLATFORM as LINK
 from annotation.recruiting import job_requests, syncing
@@ -60,7 +61,8 @@ def due(study: Study, now: datetime | None = None) -> QuerySet[Posting]:
         )
     )
     quiet = Q(synced_at__isnull=True) | Q(synced_at__lt=moment - min(QUIET, 12 * sync_interval()))
-    tells_changes = Q(platform__in=[name for name, platform in all_platforms().items() if platform.pushes()])
+    pushing = [name for name, platform in all_platforms().items() if platform.pushes()]
+    tells_changes = Q(platform__in=pushing, account=None) | Q(account__hears=True)
     return unsettled(study, moment).filter((Q(busy) | Q(unreported)) & ~tells_changes | Q(by_itself) | quiet)
 
 
@@ -87,24 +89,30 @@ def request_due_syncs() -> int:
         if study.pk in recent or not platform:
             continue
         try:
+            refuse_unusable(account_of(study, platform))
             job_requests.request_job(study=study, kind=Kind.SYNC, platform=platform, actor=SYNC, params={"due": True})
         except Refused:
             continue  # somebody has just asked for one
+        except PlatformTrouble as trouble:
+            job_requests.note_hindrance(study=study, kind=Kind.SYNC, platform=platform, actor=SYNC, trouble=trouble)
+            continue
         count += 1
     return count
 
 
 def look_for_objections() -> int:
-    """Ask each platform on which work was rejected lately whether workers object. Returns how many new ones there are.
+    """Ask each account whose work was rejected lately whether workers object. Returns how many new ones there are.
 
     Their HITs are settled, so that no sync would ask.
     """
     lately = timezone.now() - OBJECTIONS_FOR
     rejected = OutsideAssignment.objects.filter(state=OutsideAssignment.State.REJECTED, seen_at__gt=lately)
     count = 0
-    for name in rejected.order_by().values_list("posting__platform", flat=True).distinct():
+    payers = list(rejected.order_by().values_list("posting__platform", "posting__account").distinct())
+    accounts = PlatformAccount.objects.select_related("user", "team").in_bulk(pk for _, pk in payers if pk)
+    for name, pk in payers:
         try:
-            count += syncing.note_objections(platform=connect(name))
+            count += syncing.note_objections(platform=connect_account(name, accounts[pk] if pk else None))
         except PlatformTrouble as trouble:
             logger.warning("Objections on %s: %s", name, trouble)
     return count
@@ -113,17 +121,15 @@ def look_for_objections() -> int:
 def handle_notices() -> int:
     """Poll what the platforms' notices are about. A notice is removed only after its poll has succeeded.
 
-    Returns the number of postings polled. Trouble is logged: the next regular poll finds the same.
+    The server's own account reads them; each posting is polled with the account that posted it. Returns the number of
+    postings polled. Trouble is logged: the next regular poll finds the same.
     """
     count = 0
     for name in all_platforms():
         try:
-            platform = connect(name)
-            for notice in changes_of(platform).notices():
+            for notice in changes_of(connect_account(name, None)).notices():
                 postings = Posting.objects.filter(platform=name, external_id__in=notice.external_ids)
-                for posting in postings.select_related("study", "hit"):
-                    syncing.sync_posting(posting=posting, platform=platform)
-                    count += 1
+                count += sum(map(_poll_for_notice, postings.select_related("study", "hit")))
                 notice.handled()
         except PlatformTrouble as trouble:
             if settings.MTURK_QUEUE_URL and trouble.again:
@@ -131,16 +137,36 @@ def handle_notices() -> int:
     return count
 
 
-def look_up(name: str, kind: str, resource: str) -> bool:
+def _poll_for_notice(posting: Posting) -> bool:
+    """Poll the posting. An account that cannot be used must not keep the notices of all others waiting."""
+    try:
+        syncing.sync_posting(posting=posting, platform=connect(posting.platform, posting.study))
+    except PlatformTrouble as trouble:
+        if trouble.again:
+            raise
+        logger.warning("A notice about %s: %s", posting, trouble)
+        return False
+    return True
+
+
+def look_up(name: str, kind: str, resource: str, account_id: int | None = None) -> bool:
     """Look at what a notice of the platform is about: a submission, or a whole study. False if it is not ours.
+
+    ``account_id``: the account whose secret signed the notice; None: the server's own. It sees only its own work.
 
     Trouble is logged: the next regular poll finds the same.
     """
     try:
-        platform = connect(name)
+        account = None
+        if account_id is not None:
+            account = PlatformAccount.objects.select_related("user", "team").filter(pk=account_id).first()
+            if account is None:
+                return False  # deleted since
+        platform = connect_account(name, account)
         if kind == "submission":
             return syncing.sync_assignment(platform=platform, name=resource)
-        postings = Posting.objects.filter(platform=name, external_id=resource).select_related("study", "hit")
+        postings = Posting.objects.filter(platform=name, account=account, external_id=resource)
+        postings = postings.select_related("study", "hit")
         for posting in postings:
             syncing.sync_postings(study=posting.study, postings=[posting], platform=platform)
         return bool(postings)

@@ -19,7 +19,7 @@ from django.utils import timezone
 from annotation.audit import record
 from annotation.many_ids import among
 from annotation.models import Assignment, PlatformCall, QualificationType, Study, Submission, Worker
-from annotation.platforms import connect, platform_class
+from annotation.platforms import connect_account, platform_class
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import NOT_MADE, Call, Json, PlatformTrouble
 from annotation.platforms.listings import hits_in_parts, is_bounded
@@ -47,7 +47,7 @@ def prepare(*, study: Study, platform: Platform) -> int:
     if not platform.qualifies:
         return 0
     new = 0
-    for kind in required_qualifications(study, platform.name):
+    for kind in required_qualifications(study, platform):
         if not kind.pk:
             _make(kind, platform)
             new += 1
@@ -55,23 +55,25 @@ def prepare(*, study: Study, platform: Platform) -> int:
     return new
 
 
-def required_qualifications(study: Study, platform: str) -> list[QualificationType]:
-    """The qualifications that decide who may take part. Those that do not exist there yet are not saved."""
+def required_qualifications(study: Study, platform: Platform) -> list[QualificationType]:
+    """The qualifications that decide who may take part. Those that the account does not have yet are not saved."""
     exam = Study.objects.filter(slug=study.exam_study).first() if study.exam_study else None
     kinds = [QualificationType(study=exam, purpose=Purpose.EXAM)] if exam is not None else []
     kinds += [
         QualificationType(study=other, purpose=Purpose.TOOK_PART) for other in study.exclude_studies.order_by("pk")
     ]
-    kinds += [QualificationType(study=study, purpose=Purpose.LIMIT)] if is_bounded(study, platform) else []
-    kinds += [QualificationType(study=study, purpose=Purpose.PART, hit=hit) for hit in hits_in_parts(study, platform)]
+    kinds += [QualificationType(study=study, purpose=Purpose.LIMIT)] if is_bounded(study, platform.name) else []
+    kinds += [
+        QualificationType(study=study, purpose=Purpose.PART, hit=hit) for hit in hits_in_parts(study, platform.name)
+    ]
     for kind in kinds:
-        kind.platform, kind.external_id = platform, NOT_MADE
+        kind.platform, kind.account, kind.external_id = platform.name, platform.account, NOT_MADE
     return [_stored(kind) or kind for kind in kinds]
 
 
 def _stored(kind: QualificationType) -> QualificationType | None:
     same = QualificationType.objects.filter(study=kind.study_id, platform=kind.platform, purpose=kind.purpose)
-    return same.filter(hit=kind.hit_id).select_related("study").first()
+    return same.filter(hit=kind.hit_id, account=kind.account_id).select_related("study", "account").first()
 
 
 def _make(kind: QualificationType, platform: Platform) -> None:
@@ -80,6 +82,7 @@ def _make(kind: QualificationType, platform: Platform) -> None:
     def done(results: object) -> None:
         external_id = platform.qualification_id(results)  # type: ignore[arg-type]  # a list of results
         values = {"study": kind.study, "platform": kind.platform, "purpose": kind.purpose, "hit": kind.hit}
+        values |= {"account": kind.account}
         QualificationType.objects.get_or_create(**values, defaults={"external_id": external_id})
         record(study=kind.study, actor=ACTOR, action="make qualification", purpose=str(kind.purpose), id=external_id)
 
@@ -90,8 +93,9 @@ def _type_calls(kind: QualificationType, platform: Platform) -> Sequence[Call]:
     """The calls that make the type."""
     label = Purpose(kind.purpose).label
     number = f" {kind.hit.position + 1}" if kind.hit else ""
+    of_hit = f"/{kind.hit_id}" if kind.hit else ""
     return platform.qualification(
-        key=f"qualification/{platform.name}/{kind.purpose}/{kind.study_id}{f'/{kind.hit_id}' if kind.hit else ''}",
+        key=f"qualification/{platform.name}/{kind.purpose}/{kind.study_id}{of_hit}{platform.own_mark}",
         name=f"{kind.study.slug}: {label.partition(',')[0].lower()}{number}",
         description=f"{label}: {kind.study.title}"[:500],
     )
@@ -99,7 +103,7 @@ def _type_calls(kind: QualificationType, platform: Platform) -> Sequence[Call]:
 
 def calls_ahead(study: Study, platform: Platform) -> Iterator[tuple[str, Json]]:
     """Every call that `prepare` would make now: operation and parameters. Used for a dry run."""
-    for kind in required_qualifications(study, platform.name) if platform.qualifies else ():
+    for kind in required_qualifications(study, platform) if platform.qualifies else ():
         if not kind.pk:
             for call in _type_calls(kind, platform):
                 yield call.operation, call.params([])
@@ -219,7 +223,9 @@ def due_now(work: Assignment) -> list[tuple[QualificationType, int]]:
     """
     if work.posting is None or work.participant.synthetic or not platform_class(work.posting.platform).qualifies:
         return []
-    kinds = QualificationType.objects.filter(study=work.hit.study_id, platform=work.posting.platform)
+    kinds = QualificationType.objects.filter(
+        study=work.hit.study_id, platform=work.posting.platform, account=work.posting.account_id
+    ).select_related("account")
     part = kinds.filter(hit=work.hit_id).first() if work.state in HELD else None
     earned = [(part, 1)] if part else []
     most = work.hit.study.hits_per_worker
@@ -241,7 +247,7 @@ def grant_now(*, assignment_id: int) -> int:
     for kind, value in due_now(work):
         key = _granting(work, kind, value)
         if key is not None:
-            platform = connect(kind.platform)
+            platform = connect_account(kind.platform, kind.account)
             worker_id = work.participant.worker.platform_id
             make_all(
                 platform.grant(kind.external_id, worker_id, value=value, key=key),

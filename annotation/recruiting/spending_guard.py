@@ -20,7 +20,7 @@ from django.utils import timezone
 from annotation.audit import record
 from annotation.many_ids import among_texts
 from annotation.models import Commitment, Hit, Posting, SpendingAccount, Study, StudyBudget
-from annotation.platforms import platform_class
+from annotation.platforms import offline
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import Json, PlatformTrouble
 from annotation.platforms.costs import CENT, Offered
@@ -39,8 +39,10 @@ MOST_BUDGET = Decimal(1_000_000)
 LAUNCH = "launch"
 
 
-def account_of(platform: Platform) -> str:
-    """The name of the account that pays for work on this platform."""
+def spending_account(platform: Platform) -> str:
+    """The name of what pays for work on this platform: an account that somebody entered, or the server's own."""
+    if platform.account is not None:
+        return f"{platform.name} account {platform.account.slug}"
     return f"{platform.name} {platform.endpoint()}".strip()[:200]
 
 
@@ -183,7 +185,7 @@ def set_aside(*, study: Study, platform: Platform, costs: Mapping[str, Decimal])
     """
     if not platform.pays or not costs:
         return Decimal(0)
-    name = account_of(platform)
+    name = spending_account(platform)
     SpendingAccount.objects.get_or_create(name=name)
     account = SpendingAccount.objects.select_for_update(no_key=True).get(name=name)
     earlier = {row.key: row for row in Commitment.objects.filter(study=study, key__in=among_texts(costs))}
@@ -237,7 +239,7 @@ def require_room_for_bonuses(*, study: Study, amount: Decimal, count: int) -> No
 
     Bonuses that are only recorded here, because no platform pays them, have no limit.
     """
-    platform = platform_class(name).offline() if (name := posted_on(study)) else None
+    platform = offline(name, study) if (name := posted_on(study)) else None
     if platform is not None and platform.pays:
         require_room(study=study, platform=platform, amount=with_fee(amount, platform) * count)
 
@@ -272,9 +274,10 @@ def _check_month(account: SpendingAccount, platform: Platform, needed: Decimal) 
     left = max(most - in_month(account, now), Decimal(0))
     if needed <= left:
         return
+    where = f"of the account “{platform.account.title}”" if platform.account else f"on {platform.title}"
     what = (
         f"This can cost {money(needed)} with fees, but only {money(left)} is left of the {money(most)} that all "
-        f"studies on {platform.title} may cost in {now:%B}."
+        f"studies {where} may cost in {now:%B}."
     )
     raise invalid("budget", what, "Set HITSERVER_MONTHLY_BUDGET to a higher amount, or wait for the next month.")
 

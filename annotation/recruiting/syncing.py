@@ -103,11 +103,11 @@ def settle_rejections(*, study: Study, actor: str) -> int:
 
 
 def note_objections(*, platform: Platform) -> int:
-    """Store which rejections workers object to, in all studies on the platform. Returns how many are new.
+    """Store which rejections workers object to, in all studies of the account. Returns how many are new.
 
     Raises PlatformTrouble. Where nothing is rejected, nothing is asked.
     """
-    on_platform = OutsideAssignment.objects.filter(posting__platform=platform.name)
+    on_platform = OutsideAssignment.objects.filter(posting__platform=platform.name, posting__account=platform.account)
     if not on_platform.filter(state=OutsideState.REJECTED).exists():
         return 0
     addresses = platform.objections()
@@ -198,12 +198,13 @@ def _store(posting: Posting, rows: Sequence[Reported]) -> int:
 
 
 def sync_assignment(*, platform: Platform, name: str) -> bool:
-    """Ask a platform that pushes for one assignment by its id there. False if it is none of this server's.
+    """Ask a platform that pushes for one assignment by its id there. False if the account posted no such work.
 
     Doing it twice does no harm. Raises PlatformTrouble.
     """
     external_id, row = platform.look_up(name)
-    posting = Posting.objects.select_related("study").filter(platform=platform.name, external_id=external_id).first()
+    of_account = Posting.objects.filter(platform=platform.name, account=platform.account)
+    posting = of_account.select_related("study").filter(external_id=external_id).first()
     if posting is None:
         return False
     if row is not None:

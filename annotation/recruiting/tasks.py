@@ -32,6 +32,6 @@ def listen() -> int:
 
 
 @shared_task(name="annotation.tasks.look_up")  # type: ignore[untyped-decorator]  # Celery has no types
-def look_up(platform: str, kind: str, name: str) -> bool:
+def look_up(platform: str, kind: str, name: str, account_id: int | None = None) -> bool:
     """Ask the platform for a submission or a study that its notice named. True if it is one of this server's."""
-    return polling.look_up(platform, kind, name)
+    return polling.look_up(platform, kind, name, account_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.description import Recruitment
-from annotation.models import Study
+from annotation.models import PlatformAccount, Study
 from annotation.platforms import all_platforms
 from annotation.platforms.link import PLATFORM as LINK
 from common.words import money
@@ -19,12 +19,19 @@ IDENTITY = {
 
 
 def recruitment_of(study: Study) -> list[Recruitment]:
-    """The ways in through which work was offered, and what each asked of workers. One query."""
-    used = set(study.postings.exclude(posted_at=None, external_id="").values_list("platform", flat=True))
+    """The ways in through which work was offered, and what each asked of workers. One query, or two."""
+    posted = study.postings.exclude(posted_at=None, external_id="").values_list("platform", "account")
+    accounts = dict(posted.order_by("pk"))
+    used = PlatformAccount.objects.in_bulk([pk for pk in accounts.values() if pk])
     return [
-        Recruitment(name, platform.paper_name(), platform.asked_for(study.platforms.get(name, {})), platform.confirms)
+        Recruitment(
+            name,
+            platform.paper_name(used.get(accounts[name])),
+            platform.asked_for(study.platforms.get(name, {})),
+            platform.confirms,
+        )
         for name, platform in all_platforms().items()
-        if name in used
+        if name in accounts
     ]
 
 

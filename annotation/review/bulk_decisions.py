@@ -36,7 +36,7 @@ from common.words import counted, money
 State = BulkAction.State
 OutsideState = OutsideAssignment.State
 #: Gives a connected platform by its name.
-Connect = Callable[[str], Platform]
+Connect = Callable[[str, Study], Platform]
 Row = dict[str, Any]
 
 #: What can be done, with the label of its button.
@@ -204,8 +204,8 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
         return bulk
     platforms: dict[str, Platform] = {}
 
-    def known(name: str) -> Platform:
-        platforms[name] = platforms.get(name) or connect(name)
+    def known(name: str, study: Study) -> Platform:
+        platforms[name] = platforms.get(name) or connect(name, study)
         return platforms[name]
 
     user = User.objects.filter(username=bulk.actor).first()
@@ -256,7 +256,7 @@ def _approve_together(bulk: BulkAction, connect: Connect) -> set[int]:
                 .order_by("pk")
             )
             approved_ids |= deciding_on_platform.approve_in_pages(
-                outside=on_platform, platform=connect(name), actor=bulk.actor
+                outside=on_platform, platform=connect(name, bulk.study), actor=bulk.actor
             )
     return {
         index

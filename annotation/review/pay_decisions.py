@@ -12,7 +12,7 @@ from decimal import Decimal
 from django.db import transaction
 
 from annotation.audit import record
-from annotation.models import OutsideAssignment, PayDecision, Payment, Submission
+from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
 from annotation.platforms.base import Platform
 from annotation.recruiting import deciding_on_platform
 from annotation.recruiting.pay_states import paying
@@ -23,7 +23,7 @@ from annotation.work.excluding import exclude_rejected, include_forgiven
 from common.problems import Invalid, invalid
 
 Decision = PayDecision.Decision
-Connect = Callable[[str], Platform]
+Connect = Callable[[str, Study], Platform]
 OutsideState = OutsideAssignment.State
 MOST_FEEDBACK = 1024
 
@@ -53,10 +53,10 @@ def decide_outside(*, outside: OutsideAssignment, decision: str, feedback: str, 
     PlatformTrouble."""
     _check(decision, feedback)
     if decision == Decision.APPROVE and outside.state in (OutsideState.SUBMITTED, OutsideState.REJECTED):
-        platform = connect(outside.posting.platform)
+        platform = connect(outside.posting.platform, outside.posting.study)
         deciding_on_platform.approve(outside=outside, platform=platform, actor=actor, feedback=feedback)
     elif decision == Decision.REJECT and outside.state == OutsideState.SUBMITTED:
-        platform = connect(outside.posting.platform)
+        platform = connect(outside.posting.platform, outside.posting.study)
         # A reason may name a category of the platform, as in “LOW_EFFORT: All answers are the same.”
         head, _, text = (part.strip() for part in feedback.partition(":"))
         category = head.upper() if ":" in feedback and head.upper() in platform.categories else ""
@@ -78,7 +78,10 @@ def ask_back(*, submission: Submission, reason: str, actor: str, connect: Connec
     outside = outside_of(submission)
     if outside is not None:
         deciding_on_platform.ask_back(
-            outside=outside, reason=reason, platform=connect(outside.posting.platform), actor=actor
+            outside=outside,
+            reason=reason,
+            platform=connect(outside.posting.platform, outside.posting.study),
+            actor=actor,
         )
     elif _paid_there(submission):
         raise unconfirmed()
@@ -93,7 +96,7 @@ def pay_bonus(*, submission: Submission, amount: Decimal, reason: str, key: str,
     """
     outside = outside_of(submission)
     if outside is not None and _paid_there(submission):
-        platform = connect(outside.posting.platform)
+        platform = connect(outside.posting.platform, outside.posting.study)
         deciding_on_platform.send_bonus(
             outside=outside, amount=amount, reason=reason, platform=platform, actor=actor, key=key
         )

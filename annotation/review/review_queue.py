@@ -23,6 +23,7 @@ from annotation.models import (
     Payment,
     PlatformCall,
     Rating,
+    Study,
     Submission,
 )
 from annotation.platforms import changes_class
@@ -49,6 +50,8 @@ NOT_NOW = {
 }
 #: Submissions read in one query.
 AT_ONCE = 5_000
+#: The fees of a platform for the account that pays for the study.
+FeesOf = Callable[[str, Study], Fees]
 
 
 def outside_of(submission: Submission) -> OutsideAssignment | None:
@@ -178,8 +181,8 @@ class Preview:
         return not (self.submissions or self.workers)
 
 
-def preview_of(bulk: BulkAction, fees: Callable[[str], Fees] = lambda platform: NO_FEES) -> Preview:
-    """The effect and the cost of an action, without rows that it would not change. ``fees`` gives a platform's fees."""
+def preview_of(bulk: BulkAction, fees: FeesOf = lambda platform, study: NO_FEES) -> Preview:
+    """The effect and the cost of an action, without rows that it would not change. ``fees`` gives a platform's."""
     if bulk.action in ("exclude_workers", "block"):
         ids = [row["participant"] for row in bulk.rows]
         submissions = Submission.objects.filter(participant__in=among(ids))
@@ -239,7 +242,7 @@ class _Paid:
     asked_back: bool = False
 
 
-def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
+def _of_pay(bulk: BulkAction, fees: FeesOf) -> Preview:
     preview = Preview()
     paid_by_row = _rows(bulk)
     left_out: Counter[str] = Counter()
@@ -264,7 +267,7 @@ def _of_pay(bulk: BulkAction, fees: Callable[[str], Fees]) -> Preview:
         amount = bulk.amount if decision == "bonus" and bulk.amount is not None else paid.reward
         preview.rewards += amount
         if paid.platform:
-            charged[paid.platform] = charged.get(paid.platform) or fees(paid.platform)
+            charged[paid.platform] = charged.get(paid.platform) or fees(paid.platform, bulk.study)
             preview.fees += charged[paid.platform].of(amount, 1 if decision == "bonus" else paid.fee_of)
     preview.workers = len(workers)
     preview.fees = preview.fees.quantize(CENT, ROUND_HALF_UP)

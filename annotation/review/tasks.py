@@ -7,7 +7,7 @@ import logging
 from celery import shared_task
 
 from annotation.models import BulkAction, QualificationType, Study
-from annotation.platforms import PlatformTrouble, connect
+from annotation.platforms import PlatformTrouble, connect, connect_account
 from annotation.recruiting import qualifications
 from annotation.review import bulk_decisions, quality_control
 from common.task_queue import handed_over
@@ -35,9 +35,9 @@ def continue_bulk() -> int:
 def grant_qualifications() -> int:
     """Grant the qualifications that workers have earned since the last time. Returns how many."""
     n_granted = 0
-    for kind in QualificationType.objects.select_related("study").order_by("pk"):
+    for kind in QualificationType.objects.select_related("study", "account").order_by("pk"):
         try:
-            n_granted += qualifications.grant_all(kind=kind, platform=connect(kind.platform))
+            n_granted += qualifications.grant_all(kind=kind, platform=connect_account(kind.platform, kind.account))
         except PlatformTrouble as trouble:
             log.warning("%s could not be granted; trying again in a minute: %s", kind, trouble)
     return n_granted

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from annotation.access import Role, members_of, studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
+from annotation.platforms.paying_accounts import choice_problems
 from annotation.studies import storing
 from annotation.studies.checking import check_study
 from annotation.studies.factor_notes import factor_notes
@@ -126,12 +127,13 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
     spec = replace(file.spec, values=default_values(file.spec.task_type) | dict(file.spec.values))
     checked, problems = check_study(spec, instance=Study.objects.get(pk=study.pk) if study else Study())
     feed = None
+    # Who may see studies and use accounts for this one; everything if it has no owner, only the command line.
+    owners = [owner] if owner else []
+    if study is not None:
+        owners += members_of(study, Role.OWNER)
+    problems += choice_problems(checked.platforms, study.platforms if study else {}, owners or None)
     if isinstance(file.items, FromStudy):
         named, visible = file.items, Study.objects.all()
-        # What the owners of this study may see; all studies if it has no owner, only the command line.
-        owners = [owner] if owner else []
-        if study is not None:
-            owners += members_of(study, Role.OWNER)
         if owners:
             seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
             visible = visible.filter(pk__in=seen)

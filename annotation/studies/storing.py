@@ -33,6 +33,7 @@ from annotation.audit import record
 from annotation.deadlocks import TRIES, is_deadlock
 from annotation.models import Arm, Hit, ItemFeed, Membership, Posting, Study
 from annotation.platforms import all_platforms
+from annotation.platforms.paying_accounts import ACCOUNT, choice_problems, people_called
 from annotation.studies.checking import arm_prefix, check_study
 from annotation.studies.item_places import places_for
 from annotation.studies.spec import ArmSpec, SpecChanges, StudySpec, default_values, differing, spec_of
@@ -93,6 +94,7 @@ def create_study(
     """
     spec = replace(spec, values=default_values(spec.task_type) | dict(spec.values))
     checked, problems = check_study(spec, instance=Study(), visible=visible)
+    problems += choice_problems(checked.platforms, {}, people_called([actor]) or None)
     refuse_if_any(problems)
     study = Study(team=team, **checked.columns())
     try:
@@ -129,6 +131,7 @@ def change_study(
     now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     old = spec_of(now)
     checked = _checked_change(now, old, replace(replace(old, values={}), **changes), visible)
+    refuse_if_any(choice_problems(checked.platforms, old.platforms, people_called([actor]) or None))
     terms = differing(old.terms(), checked.terms())
     if frozen := frozen_problems(now, terms):
         raise Frozen(frozen)
@@ -227,10 +230,13 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
             reason = None
         if name.startswith("platforms."):
             platform, setting = name.split(".")[1:3]
-            posted = study.postings.filter(platform=platform).exclude(state=Posting.State.PLANNED)
+            planned = study.postings.filter(platform=platform)
+            posted = planned.exclude(state=Posting.State.PLANNED)
             reason = None
             if study.status == Status.CLOSED:
                 reason = _CLOSED
+            elif setting == ACCOUNT and planned.exists():
+                reason = "Locked when publishing began: the account that posts the work pays for it."
             elif posted.exists() and setting not in all_platforms()[platform].later:
                 reason = "Locked when the study was posted on the platform."
         if reason:

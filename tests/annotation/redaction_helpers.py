@@ -202,7 +202,7 @@ def _leave_traces(sent: Submission, user: User) -> None:
     keep_draft(assignment_id=work.pk, number=90, data={"own": f"{WROTE} in a draft"}, late=True)
 
 
-def _no_platform(name: str) -> Any:
+def _no_platform(name: str, study: Study) -> Any:
     raise AssertionError(f"{name} is not to be asked")
 
 

@@ -128,7 +128,7 @@ def test_an_action_starts(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(bulk_decisions, "_do", do)
     approving = action_on(sent, "approve", "outside", outside, state="running")
-    bulk_decisions.run_action(bulk_id=approving.pk, connect=lambda name: None)  # type: ignore[arg-type, return-value]
+    bulk_decisions.run_action(bulk_id=approving.pk, connect=lambda name, study: None)  # type: ignore[arg-type, return-value]
     assert len(done) == 1
 
 

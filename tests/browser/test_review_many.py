@@ -115,7 +115,7 @@ def test_the_arrows_go_through_the_list_and_not_while_typing(live_server: LiveSe
 def test_every_page_of_the_review_looks_right(live_server: LiveServer, new_page: NewPage, axe_core: Path) -> None:
     study = make_study(items=2, ratings_per_item=3, hits_per_worker=None, reward="0.18", owner=make_user("ada"))
     sent = [make_submission(study=study, seed=seed) for seed in range(4)]
-    give: dict[str, Any] = {"actor": "ada", "connect": lambda name: None}
+    give: dict[str, Any] = {"actor": "ada", "connect": lambda name, study: None}
     decide_pay(submission=sent[0], decision="reject", feedback="All answers are the same.", **give)
     everything = Submission.objects.filter(study=study)
     actions = [name for name in bulk_decisions.ACTIONS if name != "file"]

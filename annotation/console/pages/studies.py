@@ -15,6 +15,7 @@ from annotation.models import Invitation, Participant, PlatformJob, Study
 from annotation.people.invitations import invite, invite_participants
 from annotation.people.redacting import open_requests
 from annotation.platforms import PlatformTrouble, all_platforms, link, platform_class
+from annotation.platforms.paying_accounts import paying_account
 from annotation.recruiting import changing_offers
 from annotation.recruiting.offered_work import objections, posted_on
 from annotation.review.fairness import comments_of, fairness_of
@@ -60,6 +61,7 @@ def overview(request: SignedIn, study: Study) -> HttpResponse:
         "study_url": link.study_url(study),
         "invited": study.access == Study.Access.INVITED,
         "offered_on": all_platforms().get(platform),
+        "payer": paying_account(study, platform),
         "rewards": arms,
         "asked_for_deletion": open_requests(study),
         "objections": objections(study),

@@ -25,6 +25,7 @@ from annotation.management.study_review import ReviewActions
 from annotation.models import Study
 from annotation.people import invitations
 from annotation.platforms import all_platforms, link
+from annotation.platforms.paying_accounts import ACCOUNT
 from annotation.results import exports
 from annotation.results.paper_folder import write_study_paper
 from annotation.review import paying, quality_control
@@ -124,6 +125,7 @@ class Command(ReviewActions):
         live.add_argument(
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
         )
+        live.add_argument("--account", metavar="NAME", help="the platform account that pays")
         live.add_argument("--progress", action="store_true")
         live.add_argument("--yes", action="store_true", help=YES)
         budget = add("budget", "show or set the most that a study may cost on platforms", self.budget)
@@ -269,17 +271,16 @@ class Command(ReviewActions):
     # --- running ---
 
     def publish(
-        self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool, yes: bool
+        self, *, slug: str, platform: str, options: list[str], account: str | None, yes: bool, **chosen: bool
     ) -> None:
         study = study_called(slug)
         if platform != link.PLATFORM:
-            platform_options = [option_of(option) for option in options]
+            platform_options = [*map(option_of, options), *([] if account is None else [(ACCOUNT, account)])]
             ask = partial(ask_before_spending, yes=yes)
-            chosen: dict[str, Any] = {"dry_run": dry_run, "progress": progress, "ask": ask}
-            self.say(platform_actions.publish_lines(study, platform, platform_options, actor=ACTOR, **chosen))
+            self.say(platform_actions.publish_lines(study, platform, platform_options, actor=ACTOR, ask=ask, **chosen))
             return
-        if dry_run or options:
-            raise CommandError("--dry-run and --set need --platform with the name of a platform.")
+        if chosen["dry_run"] or options or account is not None:
+            raise CommandError("--dry-run, --set and --account need --platform with the name of a platform.")
         was_live = study.status == Study.Status.LIVE
         launching.publish(study=study, actor=ACTOR)
         study.refresh_from_db()

@@ -11,10 +11,11 @@ from xml.sax.saxutils import escape
 from django import forms
 from django.conf import settings
 
-from annotation.models import Hit, QualificationType, Study
+from annotation.models import Hit, PlatformAccount, QualificationType, Study
 from annotation.platforms.calls import NOT_MADE, Json
 from annotation.platforms.costs import CENT
 from annotation.platforms.listings import bonus_note, is_bounded, one_listing_field
+from annotation.platforms.paying_accounts import account_field
 from annotation.task_types.settings import ConfigForm, ListField
 
 LOCALE_TYPE = "00000000000000000071"
@@ -67,6 +68,7 @@ class MturkForm(ConfigForm):
     )
     masters = forms.BooleanField(label="Only Masters", required=False, initial=False)
     one_listing = one_listing_field()
+    account = account_field()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,16 @@ class MturkConfig:
     least_percent_approved: int | None = None
     masters: bool = False
     one_listing: bool = False
+    account: str = ""
 
-    def hit_type(self, study: Study, reward: Decimal, hit: Hit | None = None) -> dict[str, Any]:
-        """Parameters of CreateHITType. HITs of one type look the same in the workers' list.
+    def hit_type(
+        self, study: Study, reward: Decimal, hit: Hit | None = None, account: PlatformAccount | None = None
+    ) -> dict[str, Any]:
+        """Parameters of CreateHITType for the account. HITs of one type look the same in the workers' list.
 
         With ``hit``: the type of that hit's parts alone.
         """
+        endpoint = account.endpoint if account else settings.MTURK_ENDPOINT
         return {
             "Title": study.title[:128],
             "Description": f"{self.description or study.title}{bonus_note(study) if self.one_listing else ''}",
@@ -97,10 +103,13 @@ class MturkConfig:
             "Reward": str(reward.quantize(CENT)),
             "AssignmentDurationInSeconds": study.time_limit_minutes * 60,
             "AutoApprovalDelayInSeconds": self.approve_after_hours * 3600,
-            "QualificationRequirements": [*self.qualifications(), *study_requirements(study, hit)],
+            "QualificationRequirements": [
+                *self.qualifications(sandbox="sandbox" in endpoint),
+                *study_requirements(study, hit, account),
+            ],
         }
 
-    def qualifications(self) -> list[dict[str, Any]]:
+    def qualifications(self, *, sandbox: bool) -> list[dict[str, Any]]:
         """Requirements. Workers who do not meet them still see the HIT in the list, but not its page."""
         requirements: list[dict[str, Any]] = []
         locales = [locale.upper().partition("-") for locale in self.locales]
@@ -114,7 +123,7 @@ class MturkConfig:
                 comparison = {"Comparator": "GreaterThanOrEqualTo", "IntegerValues": [least]}
                 requirements.append({"QualificationTypeId": type_id, **comparison})
         if self.masters:
-            masters = MASTERS_SANDBOX_TYPE if "sandbox" in settings.MTURK_ENDPOINT else MASTERS_TYPE
+            masters = MASTERS_SANDBOX_TYPE if sandbox else MASTERS_TYPE
             requirements.append({"QualificationTypeId": masters, "Comparator": "Exists"})
         return [requirement | GUARDED for requirement in requirements]
 
@@ -144,14 +153,16 @@ def at_least(number: int | None, unit: str) -> str:
     return "" if number is None else f"at least {number:,}{unit}"
 
 
-def study_requirements(study: Study, hit: Hit | None = None) -> list[dict[str, Any]]:
+def study_requirements(
+    study: Study, hit: Hit | None = None, account: PlatformAccount | None = None
+) -> list[dict[str, Any]]:
     """Requirements by what workers did: the result of the exam, that they have not taken part in some other studies,
     that they have not done all that one person can do in this one, and that they have not taken part of this ``hit``.
 
     ``recruiting.qualifications`` makes these qualifications before the study is posted. If one was not made, it is
     still in the list, so that the platform refuses the HIT instead of offering it to everybody.
     """
-    types = QualificationType.objects.filter(platform="mturk", hit=None)
+    types = QualificationType.objects.filter(platform="mturk", account=account, hit=None)
     ids = {
         (study_id, purpose): name for study_id, purpose, name in types.values_list("study", "purpose", "external_id")
     }

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.utils import timezone
 
-from annotation.models import Assignment, OutsideAssignment, PlatformCall, Posting, Study
+from annotation.models import Assignment, OutsideAssignment, PlatformAccount, PlatformCall, Posting, Study
 from annotation.platforms.base import (
     BadArrival,
     Claim,
@@ -43,7 +43,7 @@ _STATES = {"Submitted": OutsideState.SUBMITTED, "Approved": OutsideState.APPROVE
 
 
 class Mturk(Platform):
-    """The endpoint of HITSERVER_MTURK_ENDPOINT, through a boto3 client."""
+    """The endpoint of the account, or of HITSERVER_MTURK_ENDPOINT, through a boto3 client."""
 
     name = "mturk"
     title = "MTurk"
@@ -51,6 +51,7 @@ class Mturk(Platform):
     unit = "HIT"
     qualifies = True
     writes = True
+    has_accounts = True
     task = "HIT"
     way_out = "Please return this HIT."
     token_field = "UniqueRequestToken"  # noqa: S105 - the name of a parameter
@@ -61,19 +62,23 @@ class Mturk(Platform):
         self._client = client
 
     @classmethod
-    def connected(cls) -> Mturk:
-        return cls.of(api.Account.from_settings())
+    def connected(cls, account: PlatformAccount | None = None) -> Mturk:
+        return cls.of(api.Account.of(account)).paid_by(account)
 
     @classmethod
-    def offline(cls) -> Mturk:
-        return cls(None)
+    def for_check(cls, account: PlatformAccount) -> Mturk:
+        return cls(api.make_client(api.Account.of(account), attempts=1)).paid_by(account)
+
+    @classmethod
+    def offline(cls, account: PlatformAccount | None = None) -> Mturk:
+        return cls(None).paid_by(account)
 
     @classmethod
     def of(cls, account: api.Account) -> Mturk:
         return cls(api.client_for(account))
 
     def call(self, operation: str, **params: Any) -> Json:
-        return api.call(self._client, operation, params)
+        return api.call(self._client, operation, params, self.account)
 
     def pages(self, operation: str, key: str, *, most: int | None = None, **params: Any) -> Iterator[Json]:
         """All entries of a list, read page by page. The list may change in between.
@@ -93,7 +98,7 @@ class Mturk(Platform):
                 return
 
     def endpoint(self) -> str:
-        return str(django_settings.MTURK_ENDPOINT)
+        return self.account.endpoint if self.account else str(django_settings.MTURK_ENDPOINT)
 
     def balance(self, settings: Json | None = None) -> Decimal:
         return Decimal(str(self._account()["AvailableBalance"]))
@@ -157,7 +162,15 @@ class Mturk(Platform):
         config = MturkConfig(**settings)
         split, price = self.splits(config), lowest_reward(study) if config.one_listing else None
         planned = [
-            Posting(study=study, hit=hit, platform=self.name, part=part, wanted=wanted, reward=price or hit.reward)
+            Posting(
+                study=study,
+                hit=hit,
+                platform=self.name,
+                account=self.account,
+                part=part,
+                wanted=wanted,
+                reward=price or hit.reward,
+            )
             for hit in unposted_hits(study, self.name)
             for part, wanted in enumerate(parts_of(hit.wanted, split=split))
         ]
@@ -175,9 +188,9 @@ class Mturk(Platform):
         hit = posting.hit if posting.hit and has_own_group(posting.hit, self.name) else None
         asks = f"{'/limit' if is_bounded(study, self.name) else ''}{f'/hit-{hit.pk}' if hit else ''}"
         hit_type = Call(
-            key=f"hit-type/{study.pk}/{reward}{asks}",
+            key=f"hit-type/{study.pk}/{reward}{asks}{self.own_mark}",
             operation="create_hit_type",
-            params=lambda done: config.hit_type(study, reward, hit),
+            params=lambda done: config.hit_type(study, reward, hit, self.account),
             with_token=False,
         )
         offer = Call(
@@ -254,8 +267,8 @@ class Mturk(Platform):
         )
 
     @classmethod
-    def paper_name(cls) -> str:
-        amazon = "amazonaws.com" in django_settings.MTURK_ENDPOINT
+    def paper_name(cls, account: PlatformAccount | None = None) -> str:
+        amazon = "amazonaws.com" in cls.offline(account).endpoint()
         return "Amazon Mechanical Turk" if amazon else "a marketplace with the interface of Mechanical Turk"
 
     @classmethod
@@ -320,7 +333,9 @@ class Mturk(Platform):
         return [replace(call, with_token=True)]
 
     def block(self, worker_id: str, *, reason: str) -> Sequence[Call]:
-        return [_call(f"block/{worker_id}", "create_worker_block", {"WorkerId": worker_id, "Reason": reason})]
+        return [
+            _call(f"block/{worker_id}{self.own_mark}", "create_worker_block", {"WorkerId": worker_id, "Reason": reason})
+        ]
 
     def send_message(self, posting: Posting, worker_id: str, *, text: str, key: str) -> Sequence[Call]:
         subject = f"About “{posting.study.title}”"[: self.most_subject]

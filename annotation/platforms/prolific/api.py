@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from http.client import HTTPException
 from typing import Any
@@ -19,6 +19,8 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from django.conf import settings
 
+from annotation.models import PlatformAccount
+from annotation.platforms.account_keys import keys_of
 from annotation.platforms.calls import Json, PlatformTrouble
 
 TIMEOUT = 60
@@ -39,7 +41,16 @@ class Account:
     """Where the API is, and the token of the researcher who pays."""
 
     address: str
-    token: str
+    token: str = field(repr=False)
+    #: What messages call the token.
+    token_name: str = "HITSERVER_PROLIFIC_TOKEN"  # noqa: S105 - the name of a variable
+
+    @classmethod
+    def of(cls, account: PlatformAccount | None) -> Account:
+        """The account that a user or a team has entered, or the server's own. Raises PlatformTrouble."""
+        if account is None:
+            return cls.from_settings()
+        return cls(account.endpoint, keys_of(account).token, f"the token of “{account.title}”")
 
     @classmethod
     def from_settings(cls) -> Account:
@@ -55,10 +66,13 @@ class Account:
 
 
 class Api:
-    """Requests to one account. ``sleep`` gets the seconds to wait before another try."""
+    """Requests to one account. ``sleep`` gets the seconds to wait before another try.
 
-    def __init__(self, account: Account, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        self._account, self._sleep = account, sleep
+    ``attempts`` limits the tries; 0: as many as the settings say.
+    """
+
+    def __init__(self, account: Account, *, sleep: Callable[[float], None] = time.sleep, attempts: int = 0) -> None:
+        self._account, self._sleep, self._attempts = account, sleep, attempts
         self._opener = build_opener(_NoRedirects)
 
     def send(self, method: str, path: str, body: Json | None = None, *, repeat: bool = True, **query: Any) -> Any:
@@ -74,8 +88,8 @@ class Api:
         return self._try(method, self._address(path), body, False)
 
     def _try(self, method: str, address: str, body: Json | None, repeat: bool) -> tuple[Any, Mapping[str, str]]:
-        may_be_done = False
-        for left in range(settings.PROLIFIC_ATTEMPTS - 1, -1, -1):
+        may_be_done, attempts = False, self._attempts or settings.PROLIFIC_ATTEMPTS
+        for left in range(attempts - 1, -1, -1):
             try:
                 return self._send(method, address, body)
             except _Refused as refused:
@@ -83,7 +97,7 @@ class Api:
                 if not left or not refused.trouble.again or (refused.trouble.may_be_done and not repeat):
                     refused.trouble.may_be_done = may_be_done
                     raise refused.trouble from None
-                done = settings.PROLIFIC_ATTEMPTS - left
+                done = attempts - left
                 self._sleep(min(LONGEST_WAIT, refused.wait or 2.0 ** (done - 1)))
         raise AssertionError("unreachable")
 
@@ -114,7 +128,7 @@ class Api:
                     return None, response.headers
                 answer = response.read(MOST_BYTES)
         except HTTPError as error:
-            raise _refusal(error) from None
+            raise _refusal(error, self._account.token_name) from None
         except (OSError, HTTPException) as error:
             # If no connection was made, the request had no effect.
             reason = getattr(error, "reason", error)
@@ -144,13 +158,13 @@ class _Refused(Exception):
 
 _WRONG_ADDRESS = "Check HITSERVER_PROLIFIC_API."
 _FIXES = {
-    401: "Check HITSERVER_PROLIFIC_TOKEN: the token may be wrong or deleted.",
+    401: "Check {token}: it may be wrong or deleted.",
     403: "The token's owner may not do this: check their role in the workspace.",
     404: "Check HITSERVER_PROLIFIC_API, and that the token belongs to the researcher who owns the study.",
 }
 
 
-def _refusal(error: HTTPError) -> _Refused:
+def _refusal(error: HTTPError, token_name: str) -> _Refused:
     """The error for an error status. Below 500, the request had no effect."""
     try:
         what = _error_text(error.read(100_000), error.headers.get_content_type())
@@ -159,7 +173,7 @@ def _refusal(error: HTTPError) -> _Refused:
     wait = str(error.headers.get("Retry-After", ""))
     trouble = PlatformTrouble(
         f"Prolific answered with status {error.code}: {what}",
-        _FIXES.get(error.code, ""),
+        _FIXES.get(error.code, "").format(token=token_name),
         again=error.code == 429 or error.code >= 500,
         code=str(error.code),
         may_be_done=error.code >= 500,

@@ -25,6 +25,8 @@ class Account(Protocol):
 
     def workspace(self, project: str = "") -> str: ...
 
+    def project(self, settings: Json) -> str: ...
+
 
 class ProlificAudience(Audience):
     """What one account can find."""
@@ -82,4 +84,4 @@ class ProlificAudience(Audience):
         return Group(name, title, members)
 
     def _workspace(self, settings: Json) -> str:
-        return self._platform.workspace(str(settings.get("project") or ""))
+        return self._platform.workspace(self._platform.project(settings))

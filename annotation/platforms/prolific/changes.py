@@ -78,7 +78,8 @@ class ProlificChanges(Changes):
 
     def subscribe(self, results: Sequence[Json]) -> Sequence[Call]:
         """Webhooks for the workspaces of these studies, if this server can check their signatures."""
-        if not django_settings.PROLIFIC_HOOK_SECRET:
+        account = self.platform.account
+        if not (account.hears if account else django_settings.PROLIFIC_HOOK_SECRET):
             return ()
         prolific = cast("Prolific", self.platform)
         studies = {str(result["id"]): str(result.get("project") or "") for result in results if "status" in result}

@@ -14,6 +14,7 @@ from annotation.models import Posting, Study
 from annotation.platforms.base import annotation_of, posting_url
 from annotation.platforms.calls import Json
 from annotation.platforms.listings import bonus_note, one_listing_field
+from annotation.platforms.paying_accounts import account_field
 from annotation.platforms.prolific.codes import CodesField, completion_codes, screens_out
 from annotation.task_types.settings import Cell, ConfigForm, TableField
 
@@ -52,7 +53,7 @@ class ProlificForm(ConfigForm):
         label="Project on Prolific",
         required=False,
         max_length=40,
-        help_text="Id of the project that the study belongs to; empty: the default one.",
+        help_text="Id of the project that the study belongs to; empty: the account’s, or else the default one.",
     )
     devices = forms.MultipleChoiceField(
         choices=DEVICES, initial=["desktop", "tablet", "mobile"], help_text="On which devices it can be done."
@@ -96,6 +97,7 @@ class ProlificForm(ConfigForm):
         max_value=10_000,
         help_text="The study pauses on Prolific when this many were screened out.",
     )
+    account = account_field()
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
@@ -122,6 +124,7 @@ class ProlificConfig:
     codes: Sequence[dict[str, str]] = ()
     screen_out_reward: Decimal | str | None = None
     screen_out_places: int | None = None
+    account: str = ""
 
     @property
     def screen_out_pay(self) -> Decimal:

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from django.conf import settings as django_settings
 
+from annotation.models import PlatformAccount
 from annotation.platforms.base import ByReward
 from annotation.platforms.calls import Json, PlatformTrouble
 from annotation.platforms.prolific.api import Account, Api
@@ -39,18 +40,24 @@ _KEPT = ("id", "status", "project", "currency_code", "presentment_currency_code"
 
 
 class Connection(ByReward):
-    """The account whose token is HITSERVER_PROLIFIC_TOKEN."""
+    """The account that a user or a team has entered, or the one whose token is HITSERVER_PROLIFIC_TOKEN."""
+
+    has_accounts = True
 
     def __init__(self, api: Api | None) -> None:
         self._given = api
 
     @classmethod
-    def connected(cls) -> Self:
-        return cls(Api(Account.from_settings()))
+    def connected(cls, account: PlatformAccount | None = None) -> Self:
+        return cls(Api(Account.of(account))).paid_by(account)
 
     @classmethod
-    def offline(cls) -> Self:
-        return cls(None)
+    def for_check(cls, account: PlatformAccount) -> Self:
+        return cls(Api(Account.of(account), attempts=1)).paid_by(account)
+
+    @classmethod
+    def offline(cls, account: PlatformAccount | None = None) -> Self:
+        return cls(None).paid_by(account)
 
     @property
     def is_offline(self) -> bool:
@@ -83,14 +90,18 @@ class Connection(ByReward):
         return {name: answer[name] for name in _KEPT if name in answer}
 
     def endpoint(self) -> str:
-        return str(django_settings.PROLIFIC_API)
+        return self.account.endpoint if self.account else str(django_settings.PROLIFIC_API)
+
+    def project(self, settings: Json) -> str:
+        """The project on Prolific of a study with these settings; empty: the default one."""
+        return str(settings.get("project") or (self.account.project if self.account else ""))
 
     def balance(self, settings: Json | None = None) -> Decimal | None:
         """What the study's workspace can still spend, in US dollars; None in another currency.
 
         “Get the balance of a workspace”: available_balance is in cents, without what active studies have reserved.
         """
-        funds = self.funds_of(str((settings or {}).get("project") or ""))
+        funds = self.funds_of(self.project(settings or {}))
         cents = funds.get("available_balance")
         return Decimal(cents) / 100 if isinstance(cents, int) and funds.get("currency_code") == "USD" else None
 

@@ -20,7 +20,7 @@ from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.dateparse import parse_datetime
 
 from annotation.models import Assignment, Flag, OutsideAssignment, PlatformCall, Posting, Study
-from annotation.platforms.base import BadArrival, Claim, Finish, Reported
+from annotation.platforms.base import BadArrival, Claim, Finish, Notified, Reported
 from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search
 from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
@@ -126,10 +126,14 @@ class Prolific(Connection):
         """The calls that make a draft, then publish it. In between, nobody has seen or paid anything.
 
         If the study changed here after a draft was made, the draft is updated first (“Update a study”: “any field”).
+        Prolific bars the participants of the account's own studies; those of others are refused when they arrive.
         """
-        excluded = Posting.objects.filter(study__in=posting.study.exclude_studies.all(), platform=self.name)
+        excluded = Posting.objects.filter(
+            study__in=posting.study.exclude_studies.all(), platform=self.name, account=self.account
+        )
         barred = excluded.exclude(external_id="").order_by("pk").values_list("external_id", flat=True)
-        params = ProlificConfig(**settings).study(posting.study, posting, list(barred))
+        config = replace(ProlificConfig(**settings), project=self.project(settings))
+        params = config.study(posting.study, posting, list(barred))
         create = Call(
             key=f"prolific-study/{posting.pk}",
             operation="create_study",
@@ -293,11 +297,11 @@ class Prolific(Connection):
         return bool(django_settings.PROLIFIC_HOOK_SECRET)
 
     @classmethod
-    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> tuple[str, str]:
+    def read_notice(cls, body: bytes, headers: Mapping[str, str]) -> Notified:
         return read_notice(body, headers)
 
     def notice_secret(self, settings: Json) -> str:
-        return self.hook_secret(self.workspace(str(settings.get("project") or "")))
+        return self.hook_secret(self.workspace(self.project(settings)))
 
     def look_up(self, name: str) -> tuple[str, Reported | None]:
         """“Retrieve a submission”. A quota's submissions belong to a part of the study, whose parent is ours."""

@@ -30,7 +30,7 @@ def audience(request: SignedIn, study: Study, platform: str) -> HttpResponseBase
     words = request.GET.get("q", "").strip()[:100]
     context: dict[str, Any] = {"platform": kind, "words": words}
     try:
-        connected = connect(platform)
+        connected = connect(platform, study)
         settings, audience = publishing.settings_of(study, connected), connected.audience()
         context["chosen"] = settings["filters"]
         context["eligible"] = audience.eligible(settings)

@@ -32,7 +32,7 @@ def more_ratings(request: SignedIn, study: Study) -> HttpResponseBase:
     try:
         if not name:
             raise invalid("platform", "This study is on no platform.", "Publish it first.")
-        platform: Platform = connect(name)
+        platform: Platform = connect(name, study)
         text = form.get("ratings", str(study.ratings_per_item + 1))
         ratings = int(text) if text.isascii() and text.isdigit() and len(text) < 5 else 0
         if ratings <= study.ratings_per_item:

@@ -24,9 +24,10 @@ def notice(request: HttpRequest, platform: str) -> HttpResponse:
     if kind is None:
         raise Http404("There is no such platform.")
     try:
-        subject, name = kind.read_notice(request.body[:MOST_BYTES], request.headers)
+        notified = kind.read_notice(request.body[:MOST_BYTES], request.headers)
     except BadNotice as wrong:
         return HttpResponse(f"{wrong}\n", "text/plain; charset=utf-8", status=403)
-    if not handed_over(lambda: current_app.signature(TASK, args=(platform, subject, name)).delay()):
+    args = (platform, notified.subject, notified.name, notified.account)
+    if not handed_over(lambda: current_app.signature(TASK, args=args).delay()):
         return HttpResponse("Please send this again later.\n", "text/plain; charset=utf-8", status=503)
     return HttpResponse(status=204)

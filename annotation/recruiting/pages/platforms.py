@@ -7,19 +7,23 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.access import SEES_PAYMENTS
 from annotation.audit import record
 from annotation.models import PlatformJob, Posting, Study
-from annotation.platforms import all_platforms, connect, link
+from annotation.platforms import all_platforms, connect, link, offline, platform_class
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import PlatformTrouble
+from annotation.platforms.paying_accounts import ACCOUNT, may_use_servers, payer_problems, paying_account, usable_by
 from annotation.recruiting import job_requests, offered_work, publishing
 from annotation.recruiting.job_actions import replaces_lost
 from annotation.recruiting.publishing_preview import Estimate, calls_of, estimate, offered_by
@@ -45,9 +49,9 @@ class Connection:
     fix: str = ""
 
 
-def connection(name: str) -> Connection:
+def connection(name: str, study: Study) -> Connection:
     try:
-        return Connection(connect(name))
+        return Connection(connect(name, study))
     except PlatformTrouble as trouble:
         return Connection(None, trouble.what, trouble.fix)
 
@@ -85,6 +89,7 @@ def platform(request: SignedIn, study: Study, platform: str) -> HttpResponseBase
     kind = platform_or_404(platform)
     stored = study.platforms.get(platform, {})
     form = settings_form(kind, stored, request.POST if request.method == "POST" else None)
+    offer_accounts(form, kind, stored, request.user)
     if request.method == "POST" and form.is_valid():
         try:
             change_study(
@@ -103,14 +108,15 @@ def platform(request: SignedIn, study: Study, platform: str) -> HttpResponseBase
     context: dict[str, Any] = {
         "platform": kind,
         "form": form,
-        "connection": connection(platform),
+        "connection": connection(platform, study),
+        "payer": paying_account(study, platform),
         "posted": Posting.objects.filter(study=study, platform=platform).exists(),
         "elsewhere": offered_work.posted_on(study) not in ("", platform),
         "shown": [(field.label, _in_words(field.value())) for field in form],
         "replace": replaces_lost(study),
         "minimum_pay": minimum_pay(),
         "stopped": jobs.filter(state=PlatformJob.State.FAILED).first() if is_draft else None,
-        **publishable(study, kind.offline()),
+        **publishable(study, platform, request.user),
     }
     status = 422 if form.errors else 200
     return study_page(request, study, "recruiting/platform.html", context, section=SECTION, status=status)
@@ -141,10 +147,33 @@ def minimum_pay() -> Any:
     return settings.MINIMUM_HOURLY_PAY
 
 
-def publishable(study: Study, platform: Platform) -> dict[str, Any]:
+def offer_accounts(form: ConfigForm, kind: type[Platform], stored: dict[str, Any], user: User) -> None:
+    """Turns the account's short name in the form into a choice: what the user may use, and what is chosen."""
+    if not kind.has_accounts:
+        return
+    accounts = usable_by(user).filter(platform=kind.name, retired_at=None).order_by("title")
+    choices = {account.slug: f"{account.title} (…{account.last_four}), {account.owner_name}" for account in accounts}
+    if chosen := stored.get(ACCOUNT):
+        choices.setdefault(chosen, f"{chosen}, which you cannot use")
+    servers = "This server’s account" if may_use_servers(user) else "This server’s account (only administrators)"
+    form.fields[ACCOUNT].widget = forms.Select(choices=[("", servers), *choices.items()])
+    form.fields[ACCOUNT].help_text = (
+        "Who pays for this study. Locked when you publish. "
+        f'<a href="{reverse("console_platform_accounts")}">Platform accounts</a>'
+    )
+
+
+def publishable(study: Study, name: str, user: User) -> dict[str, Any]:
     """The cost, what prevents publishing, and the version of what the page shows."""
     problems: list[str] = []
     expected: Estimate | None = None
+    try:
+        platform = offline(name, study)
+    except PlatformTrouble as trouble:
+        problems.append(str(trouble))
+        platform = platform_class(name).offline()
+    if platform.has_accounts and not study.postings.filter(platform=name).exists():
+        problems += [f"{problem.what} {problem.fix}" for problem in payer_problems(platform.account, user)]
     try:
         settings = publishing.settings_of(study, platform)
         expected = estimate(study, platform, settings)
@@ -189,7 +218,7 @@ def calls(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     as_file = request.GET.get("file") == "1"
     context: dict[str, Any] = {"platform": kind}
     try:
-        context["ahead"] = ahead = calls_of(study, kind.offline(), **({"most": None} if as_file else {}))
+        context["ahead"] = ahead = calls_of(study, offline(platform, study), **({"most": None} if as_file else {}))
     except Refused as refused:
         context["problems"] = [f"{problem.what} {problem.fix}".strip() for problem in refused.problems]
     except PlatformTrouble as trouble:
@@ -211,7 +240,7 @@ def balance(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     kind = platform_or_404(platform)
     context: dict[str, Any] = {"platform": kind, "study": study}
     try:
-        connected = connect(platform)
+        connected = connect(platform, study)
         settings = publishing.settings_of(study, connected)
         context["balance"] = connected.balance(settings)
         if context["balance"] is not None and not offered_work.posted_on(study):
@@ -231,7 +260,7 @@ def publish(request: SignedIn, study: Study, platform: str) -> HttpResponseBase:
     """Launches the study if it is a draft, and posts everything in the background, unless the page is out of date."""
     platform_or_404(platform)
     try:
-        connected = connect(platform)
+        connected = connect(platform, study)
         settings = publishing.settings_of(study, connected)
         expected = estimate(study, connected, settings)
         if request.POST.get("version") != version_of(study, expected):

@@ -17,6 +17,7 @@ from annotation.access import SEES_PAYMENTS, Capability, capabilities_in
 from annotation.models import PlatformCall, PlatformJob, Study
 from annotation.platforms import all_platforms, changes_class, connect
 from annotation.platforms.calls import PlatformTrouble
+from annotation.platforms.paying_accounts import paying_account
 from annotation.recruiting import changing_offers, job_requests, offered_work
 from annotation.recruiting.job_actions import replaces_lost
 from annotation.recruiting.spending import spending_of
@@ -54,6 +55,7 @@ def work_context(study: Study, name: str) -> dict[str, Any]:
         "replace": replaces_lost(study),
         "spending": spending_of(study),
         "objections": offered_work.objections(study),
+        "payer": paying_account(study, name),
         "polled": study.status != Study.Status.CLOSED or stand.out > 0,
     }
 
@@ -117,7 +119,7 @@ def _asks(role: str | tuple[str, ...]) -> Callable[[Callable[[SignedIn, Study, s
 
 def _request(request: SignedIn, study: Study, name: str, kind: str, **params: Any) -> None:
     """Requests a job. Raises PlatformTrouble at once if the platform has no key, so that the page shows it."""
-    connect(name)
+    connect(name, study)
     actor = request.user.get_username()
     job_requests.request_job(study=study, kind=kind, platform=name, actor=actor, params=params)
 

@@ -122,7 +122,7 @@ def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
             work=work,
             amount=_amount(request),
             reason=request.POST.get("reason", ""),
-            platform=connect(work.participant.worker.platform),
+            platform=connect(work.participant.worker.platform, study),
             actor=request.user.get_username(),
         )
     except Refused as refused:

@@ -110,9 +110,9 @@ def continue_action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     return redirect("console_action", study.slug, bulk.pk)
 
 
-def _fees(platform: str) -> Fees:
+def _fees(platform: str, study: Study) -> Fees:
     """The fees of a platform; no fees if it cannot be reached."""
     try:
-        return connect(platform).fees()
+        return connect(platform, study).fees()
     except PlatformTrouble:
         return NO_FEES

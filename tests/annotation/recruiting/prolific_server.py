@@ -62,6 +62,7 @@ class Prolific:
     slow_approvals: bool = False
     answer_with: list[Answer] = field(default_factory=list)
     address: str = ""
+    token: str = TOKEN
 
     # --- what participants do on Prolific's own site ---
 
@@ -180,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
         state.bodies.append(body)
         if state.answer_with:
             self._send(state.answer_with.pop(0))
-        elif self.headers.get("Authorization") != f"Token {TOKEN}":
+        elif self.headers.get("Authorization") != f"Token {self.state.token}":
             # “API fundamentals”: 401 without a valid token
             from tests.annotation.recruiting.prolific_routes import error
 

@@ -40,7 +40,7 @@ ELSEWHERE = "https://crowd.example.org/marketplace/api/"
 
 @pytest.fixture(autouse=True)
 def own_marketplace(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls: api))
+    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls, account=None: api))
     cache.clear()
     yield
     cache.clear()
@@ -159,7 +159,7 @@ def test_a_message_reaches_the_workers_once_and_names_those_it_did_not_reach(
     before = Message.objects.count()
     terms = {"subject": "A second part", "text": "There is a second part.", "key": "k1", "actor": "ada"}
     for _ in range(2):
-        written = write_to_workers(study=study, connect=lambda name: api, **terms)
+        written = write_to_workers(study=study, connect=lambda name, study: api, **terms)
     assert (written.workers, list(written.not_reached)) == (2, [waiting.participant.pseudonym])
     assert Message.objects.count() == before + 1
     noted = AuditEntry.objects.filter(action="write to workers")
@@ -181,7 +181,7 @@ def test_a_message_that_mturk_would_refuse_is_not_sent(
     send_both(posting)
     terms = {"subject": "Hello", "text": "Hello.", "key": "k", "actor": "ada"} | change
     with pytest.raises(Invalid, match=words):
-        write_to_workers(study=study, connect=lambda name: api, **terms)
+        write_to_workers(study=study, connect=lambda name, study: api, **terms)
 
 
 def test_owners_write_from_the_console(study: Study, posting: Posting, api: Mturk) -> None:

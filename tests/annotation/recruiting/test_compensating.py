@@ -149,7 +149,7 @@ def test_the_commands_record_a_compensation_and_list_it_with_the_payments(
     study: Study, posting: Posting, work: Assignment, worker: MarketWorker, api: Mturk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By hand: a reward of 0.18 to one worker; a reward and a compensation to the other, of whom nothing else came."""
-    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls: api))
+    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls, account=None: api))
     rewarded = send_both(posting)
     syncing.sync_study(study=study, platform=api)
     deciding_on_platform.approve(outside=posting.outside.get(), platform=api, actor="test")

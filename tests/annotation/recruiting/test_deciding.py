@@ -126,7 +126,7 @@ def test_undoing_a_rejection_takes_back_only_the_exclusion_that_came_with_it(
 ) -> None:
     outside = sent(posting, api)
     submission = Submission.objects.get()
-    about: dict[str, Any] = {"submission": submission, "actor": "ada", "connect": lambda name: api}
+    about: dict[str, Any] = {"submission": submission, "actor": "ada", "connect": lambda name, study: api}
     if by_hand:
         review_submission(submission=submission, decision="exclude", note="Not a person.", user=make_user("ada"))
     decide_pay(decision="reject", feedback="All the same.", exclude=True, **about)

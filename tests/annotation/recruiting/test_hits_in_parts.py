@@ -47,7 +47,7 @@ def grants_at_once(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> None:
         qualifications.grant_now(assignment_id=work.pk)
         return True
 
-    monkeypatch.setattr(qualifications, "connect", lambda name: api)
+    monkeypatch.setattr(qualifications, "connect_account", lambda name, account: api)
     monkeypatch.setattr("annotation.recruiting.pages.arrival.ask_to_grant", now)
 
 

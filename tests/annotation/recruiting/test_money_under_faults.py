@@ -56,7 +56,7 @@ def act(study: Study, api: Mturk, action: str, submission: Submission, **terms: 
     bulk_decisions.set_terms(bulk=made, **{"note": "Because."} | terms)
     bulk_decisions.confirm_action(bulk=made, actor="ada", start=lambda pk: None)
     for _ in range(8):
-        done = until_done(lambda: bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name: api))
+        done = until_done(lambda: bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name, study: api))
         if done.state == BulkAction.State.DONE:
             break
     assert (done.state, done.refused) == (BulkAction.State.DONE, [])
@@ -148,7 +148,7 @@ def test_a_bonus_that_was_not_paid_stays_refused(study: Study, posting: Posting,
     )
     bulk_decisions.set_terms(bulk=made, note="Thanks.", amount=Decimal("0.50"))
     bulk_decisions.confirm_action(bulk=made, actor="a", start=lambda pk: None)
-    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name: api)
+    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name, study: api)
     assert done is not None
     assert "insufficient funds" in done.refused[0]
     assert paid_there() == paid_here() == {}
@@ -165,7 +165,7 @@ def test_a_sync_notes_decisions_whose_process_was_killed(
         for submission, decision in ((rejected, "reject"), (forgiven, "approve")):
             with pytest.raises(Killed):
                 decide_pay(
-                    submission=submission, decision=decision, feedback="No.", actor="a", connect=lambda name: api
+                    submission=submission, decision=decision, feedback="No.", actor="a", connect=lambda name, study: api
                 )
     for _ in range(2):
         syncing.sync_study(study=study, platform=api)

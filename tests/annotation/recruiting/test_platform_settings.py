@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import AuditEntry, Posting, Study
-from annotation.platforms import PlatformTrouble, all_platforms, connect, platform_class
+from annotation.platforms import PlatformTrouble, all_platforms, connect_account, platform_class
 from annotation.recruiting.publishing import settings_of
 from annotation.studies.duplicating import duplicate_study
 from annotation.studies.storing import change_study
@@ -141,8 +141,8 @@ def test_an_unknown_platform_is_named(settings: Any) -> None:
         platform_class("mturc")
     settings.MTURK_ACCESS_KEY_ID = ""
     with pytest.raises(PlatformTrouble, match="make-key NAME"):
-        connect("mturk")
-    assert connect("link").name == "link"
+        connect_account("mturk", None)
+    assert connect_account("link", None).name == "link"
 
 
 def test_the_keys_of_platforms_are_listed() -> None:

@@ -203,7 +203,7 @@ def test_an_approval_of_many_in_the_console_is_one_call_for_each_page(
     chosen = Submission.objects.filter(study=posting.study)
     made = bulk_decisions.plan_action(study=posting.study, action="approve", chosen=chosen, actor="ada")
     bulk_decisions.confirm_action(bulk=made, actor="ada", start=lambda pk: None)
-    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name: prolific)
+    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name, study: prolific)
     assert done is not None and (done.state, done.position, done.refused) == ("done", 5, [])
     assert server.requests.count("POST submissions/bulk-approve/") == 3
     assert not [each for each in server.requests if each.endswith("/transition/") and "submissions" in each]

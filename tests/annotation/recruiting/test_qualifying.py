@@ -129,7 +129,7 @@ def test_an_invalid_exam_is_refused(values: dict[str, Any], says: str) -> None:
 
 
 def test_masters_are_asked_for() -> None:
-    asked = MturkConfig(masters=True).qualifications()
+    asked = MturkConfig(masters=True).qualifications(sandbox=False)
     assert asked == [
         {"QualificationTypeId": MASTERS_TYPE, "Comparator": "Exists", "ActionsGuarded": "PreviewAndAccept"}
     ]

@@ -68,7 +68,7 @@ def run(study: Study, api: Mturk, action: str, found: Any, **terms: Any) -> Bulk
     made = bulk_decisions.plan_action(study=study, action=action, chosen=found, actor="ada")
     bulk_decisions.set_terms(bulk=made, **{"note": "Because."} | terms)
     bulk_decisions.confirm_action(bulk=made, actor="ada", start=lambda pk: None)
-    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name: api)
+    done = bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name, study: api)
     assert done is not None
     return done
 
@@ -87,7 +87,7 @@ def test_the_ledger_of_the_marketplace_equals_the_payments_here(study: Study, ap
     assert states(study) == ["paid", "paid", "rejected", "to_approve"]
     # two rewards of 0.18 and a bonus of 0.37, by hand
     assert workers_earned() == sum(Payment.objects.values_list("amount", flat=True)) == Decimal("0.73")
-    decide_pay(submission=sent[2], decision="approve", feedback="", actor="ada", connect=lambda name: api)
+    decide_pay(submission=sent[2], decision="approve", feedback="", actor="ada", connect=lambda name, study: api)
     assert workers_earned() == sum(Payment.objects.values_list("amount", flat=True)) == Decimal("0.91")
     assert totals(study)["paid"] == Decimal("0.91")
 
@@ -124,7 +124,11 @@ def test_unconfirmed_work_is_neither_approved_nor_rejected(study: Study, api: Mt
     for decision in ("approve", "reject"):
         with pytest.raises(Invalid, match="has not confirmed"):
             decide_pay(
-                submission=here.submission, decision=decision, feedback="x", actor="ada", connect=lambda name: api
+                submission=here.submission,
+                decision=decision,
+                feedback="x",
+                actor="ada",
+                connect=lambda name, study: api,
             )
     done = run(study, api, "approve", Submission.objects.all())
     assert "has not confirmed this work" in done.refused[0]
@@ -134,7 +138,7 @@ def test_unconfirmed_work_is_neither_approved_nor_rejected(study: Study, api: Mt
 def test_the_cost_in_the_preview_is_what_the_marketplace_charges(study: Study, api: Mturk) -> None:
     send(study, api, 3)
     made = bulk_decisions.plan_action(study=study, action="approve", chosen=Submission.objects.all(), actor="ada")
-    found = preview_of(made, lambda name: api.fees())
+    found = preview_of(made, lambda name, study: api.fees())
     assert (found.approved, found.rewards, found.fees) == (3, Decimal("0.54"), Decimal("0.12"))
     run(study, api, "approve", Submission.objects.all())
     fees = LedgerEntry.objects.filter(account__kind="fees").aggregate(usd=Sum("amount"))["usd"]
@@ -278,7 +282,7 @@ def test_an_assignment_of_which_nothing_arrived_here_can_be_decided_by_file(stud
     table = read_table(io.BytesIO(edited(study, {0: {"Approve": "x"}})), name="batch.csv")
     made = bulk_decisions.plan_rows(study=study, rows=read_decisions(study=study, table=table), actor="ada")
     bulk_decisions.confirm_action(bulk=made, actor="ada", start=lambda pk: None)
-    bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name: api)
+    bulk_decisions.run_action(bulk_id=made.pk, connect=lambda name, study: api)
     assert workers_earned() == Payment.objects.get().amount == Decimal("0.18")
 
 

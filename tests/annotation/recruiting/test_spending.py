@@ -66,7 +66,7 @@ def run(*arguments: str) -> str:
 @pytest.fixture
 def connected(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> Mturk:
     """The marketplace for every part that looks for its platform."""
-    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls: api))
+    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls, account=None: api))
     return api
 
 

@@ -136,7 +136,7 @@ def test_the_place_goes_to_somebody_else_whose_reward_is_paid_as_usual(
 def test_the_page_of_differences_pays_them_and_then_no_longer_lists_them(
     study: Study, worker: MarketWorker, api: Mturk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("annotation.recruiting.pages.reconcile.connect", lambda name: api)
+    monkeypatch.setattr("annotation.recruiting.pages.reconcile.connect", lambda name, study: api)
     work, there = stopped(study, worker)
     client = Client()
     client.force_login(make_researcher("root", is_superuser=True))

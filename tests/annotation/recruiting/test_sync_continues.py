@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def study(api: Mturk, monkeypatch: pytest.MonkeyPatch) -> Study:
-    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls: api))
+    monkeypatch.setattr(Mturk, "connected", classmethod(lambda cls, account=None: api))
     return posted_study(api, items=4, ratings_per_item=1)
 
 

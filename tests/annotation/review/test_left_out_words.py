@@ -43,7 +43,7 @@ def with_one_of_each() -> Study:
     return study
 
 
-def _never(name: str) -> Platform:
+def _never(name: str, study: Study) -> Platform:
     raise AssertionError(name)
 
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 SHORT = {"write_first": False, "rate_first": False}
 
 
-def no_platform(name: str) -> Any:
+def no_platform(name: str, study: Study) -> Any:
     raise AssertionError(f"{name} is not needed here")
 
 

@@ -9,8 +9,9 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from accounts.models import Team
-from annotation.models import ItemFeed, Membership, OutsideAssignment, Posting, Study
+from annotation.models import ItemFeed, Membership, OutsideAssignment, PlatformAccount, Posting, Study
 from annotation.models_and_runs.pages.suggesters import tried_by
+from annotation.platforms.account_keys import Keys, seal_keys
 from annotation.tokens import form_token, participant_token, posting_token, start_token
 from generation.models import Suggester
 from generation.suggestions.asking import ask_suggesters
@@ -38,10 +39,24 @@ def cases_of(users: Mapping[str, User], market: Mapping[str, str], team: Team) -
     return {
         **_of_teams(users, team),
         **_of_studies(users),
+        **_of_accounts(users["owner"]),
         **_of_suggesters(users["owner"]),
         **_of_workers(),
         **_of_marketplace(users, market),
     }
+
+
+def _of_accounts(owner: User) -> dict[str, Case]:
+    """The owner's account on a platform, at an address where nobody answers."""
+    account = PlatformAccount(
+        slug="owners", title="Owner's", platform="mturk", endpoint="http://127.0.0.1:9/", region="us-east-1"
+    )
+    account.user, account.created_at, account.keys_at = owner, timezone.now(), timezone.now()
+    seal_keys(account, Keys(access_key_id="AKIAOFTHEOWNER00", secret="s" * 40))
+    account.save()
+    ends = ("", "keys/", "check/", "notices/", "retire/", "delete/")
+    route = "console/platform-accounts/<slug:slug>/"
+    return {f"{route}{end}": Case({"slug": account.slug}) for end in ends}
 
 
 def shared(study: Study, users: Mapping[str, User]) -> Study:
