@@ -91,13 +91,17 @@ def _split_of(member: str) -> str:
 
 
 def _chosen(splits: dict[str, list[str]], wanted: str) -> str:
-    offer = Offer("split", [(split, f"{split} ({counted(len(files), 'file')})") for split, files in splits.items()])
+    offer = _offer_of(splits)
     if wanted and wanted not in splits:
         raise refused(f"There is no split “{wanted[:60]}”.", f"The splits are {', '.join(splits)[:500]}.", offer)
     if not wanted and len(splits) > 1:
         what = f"The folder has {len(splits)} splits: {', '.join(splits)[:500]}."
         raise refused(what, "Choose the split with the items.", offer)
     return wanted or next(iter(splits))
+
+
+def _offer_of(splits: dict[str, list[str]]) -> Offer:
+    return Offer("split", [(split, f"{split} ({counted(len(files), 'file')})") for split, files in splits.items()])
 
 
 def _read_split(
@@ -127,7 +131,7 @@ def _read_split(
         check_size(len(rows), len(columns))
     if len(members) > 1:
         notes[f"The rows of {len(members)} files of the split {split} were read in the order of their names."] = None
-    return Table(columns, rows, name, notes=list(notes))
+    return Table(columns, rows, name, notes=list(notes), offer=_offer_of(splits) if len(splits) > 1 else None)
 
 
 def _read_member(archive: zipfile.ZipFile, member: str, options: ReadingOptions) -> Table:

@@ -11,7 +11,7 @@ from annotation.table_files.tables import Table, TableProblems
 from annotation.task_types.items import Column, Row, RowProblem
 
 #: The end of the name of a numbered family of columns: ``resp_0 …`` stands for resp_0, resp_1 and so on.
-_FAMILY = re.compile(r"_0 …$")
+FAMILY = re.compile(r"_0 …$")
 #: How similar two names must be for a guess.
 _SIMILAR = 0.8
 #: Words that people use for our columns. A guess is shown, and somebody confirms it.
@@ -58,21 +58,33 @@ def renamed(table: Table, mapping: Mapping[str, str]) -> Table:
 
 
 def target_problems(mapping: Mapping[str, str], columns: Sequence[Column], others: Iterable[str]) -> list[RowProblem]:
-    """A problem for every target that is neither a column of the task type nor one of ``others``."""
+    """A problem for every target that is neither a column of the task type nor one of ``others``.
+
+    A column of the file with such a name can get any other name: it makes room for the right one.
+    """
     names = [column.name for column in columns]
     known = {*names, *others}
     problems = []
     for name, target in mapping.items():
-        if target in known or ":" in target or any(is_in_family(target, family) for family in names):
+        if target in known or name in known or ":" in target or any(is_in_family(target, family) for family in names):
             continue
         what = f"The study has no column “{target[:60]}”."
         problems.append(RowProblem(0, name[:60], what, _closest(target, [*names, *others])))
     return problems
 
 
+def lacks_columns(file_columns: Sequence[str], columns: Sequence[Column]) -> bool:
+    """Whether the file has no column with the name of a required one, or none of a required family."""
+    return any(
+        column.name not in file_columns and not any(is_in_family(name, column.name) for name in file_columns)
+        for column in columns
+        if column.required
+    )
+
+
 def is_in_family(name: str, family: str) -> bool:
     """Whether this is a column of a numbered family, such as resp_3 of “resp_0 …”."""
-    stem = _FAMILY.sub("", family)
+    stem = FAMILY.sub("", family)
     return stem != family and re.fullmatch(re.escape(stem) + r"_\d+", name) is not None
 
 
@@ -87,7 +99,7 @@ def guessed_mapping(file_columns: Sequence[str], columns: Sequence[Column]) -> d
     Each column of the file is used once. Same letters count most, then usual words for the same thing, then spelling.
     """
     present = {column.name for column in columns if column.name in file_columns}
-    wanted = [column.name for column in columns if column.name not in present and not _FAMILY.search(column.name)]
+    wanted = [column.name for column in columns if column.name not in present and not FAMILY.search(column.name)]
     free = [name for name in file_columns if name not in present]
     guesses: dict[str, str] = {}
     for score in (_same_letters, _synonym, _similar):

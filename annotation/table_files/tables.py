@@ -98,7 +98,8 @@ class Table:
     """Rows of text. Every row of a file has a cell for every column.
 
     ``origin`` decides what ``name`` names, and what the ids in ``Row.sources`` are: samples of a run or outputs of a
-    study. ``notes``: what a reader should know about how the file was read. ``options``: how it was read.
+    study. ``notes``: what a reader should know about how the file was read. ``options``: how it was read. ``offer``:
+    the other parts of the file that could be read instead.
     """
 
     columns: list[str]
@@ -107,6 +108,7 @@ class Table:
     origin: Literal["file", "run", "study"] = "file"
     notes: Sequence[str] = ()
     options: ReadingOptions = field(default_factory=ReadingOptions)
+    offer: Offer | None = None
 
 
 class Problems:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from typing import Any, BinaryIO
 
@@ -102,8 +103,8 @@ def _read_sheet(workbook: Any, archive: zipfile.ZipFile, name: str, wanted: str)
     if not titles:
         raise refused("The workbook has no sheet with cells.", "Add a sheet with a header and one row per item.")
     if wanted and wanted not in titles:
-        offer = Offer("sheet", [(title, title) for title in titles])
-        raise refused(f"There is no sheet “{wanted[:60]}”.", f"The sheets are {', '.join(titles)[:500]}.", offer)
+        fix = f"The sheets are {', '.join(titles)[:500]}."
+        raise refused(f"There is no sheet “{wanted[:60]}”.", fix, Offer("sheet", [(title, title) for title in titles]))
     sheet = next(sheet for sheet in workbook.worksheets if sheet.title == (wanted or titles[0]))
     others = [title for title in titles if title != sheet.title]
     problems = Problems()
@@ -111,18 +112,18 @@ def _read_sheet(workbook: Any, archive: zipfile.ZipFile, name: str, wanted: str)
     with archive.open(part) as xml:
         _scan(iter(lambda: xml.read(_PIECE), b""), problems)
     sheet.reset_dimensions()  # what the file says about its size may be wrong, or huge
+    offer = Offer("sheet", [(title, title) for title in titles]) if others else None
     try:
         table = _rows(sheet, name, problems)
     except TableProblems as error:
-        sheets = Offer("sheet", [(title, title) for title in titles]) if others else None
-        raise TableProblems(error.problems, error.total, error.table, sheets) from None
-    if others and not wanted:
-        note = (
-            f"Only the first sheet, “{sheet.title}”, was read; {counted(len(others), 'other sheet')} "
-            f"({', '.join(f'“{title}”' for title in others)[:300]}) {'was' if len(others) == 1 else 'were'} not."
-        )
-        return Table(table.columns, table.rows, name, notes=[note])
-    return table
+        raise TableProblems(error.problems, error.total, error.table, offer) from None
+    if not others or wanted:
+        return replace(table, offer=offer)
+    note = (
+        f"Only the first sheet, “{sheet.title}”, was read; {counted(len(others), 'other sheet')} "
+        f"({', '.join(f'“{title}”' for title in others)[:300]}) {'was' if len(others) == 1 else 'were'} not."
+    )
+    return replace(table, notes=[note], offer=offer)
 
 
 def _scan(pieces: Iterator[bytes], problems: Problems) -> None:

@@ -12,6 +12,7 @@ from django.utils.text import slugify
 from accounts.roles import researchers
 from annotation.access import studies_of
 from annotation.models import Membership, Study
+from annotation.shell.forms import UploadForm
 from annotation.study_forms import StudyForm
 from annotation.table_files import SUFFIXES
 from annotation.task_types.base import TaskType
@@ -99,6 +100,12 @@ class DuplicateForm(forms.Form):
 
     def clean_slug(self) -> str:
         return short_name(self.cleaned_data["slug"], str(self.data.get("title", "")))
+
+
+class ItemsFileForm(UploadForm):
+    """A file of items, and whether to see its columns before they are imported."""
+
+    choose_columns = forms.BooleanField(label="Choose which column is which before the import", required=False)
 
 
 class OutputsForm(forms.Form):
