@@ -48,6 +48,7 @@ class ItemsRead:
     sources: Sequence[Json] = field(default_factory=list)
     images: Images = field(default_factory=Images)
     options: ReadingOptions = field(default_factory=ReadingOptions)
+    notes: Sequence[str] = ()
 
 
 def read_items(task_type: str, config: Json, table: Table, images: Images | None = None) -> ItemsRead:

@@ -73,11 +73,11 @@ def discard_upload(upload: StagedUpload) -> None:
 
 
 def remove_old_uploads() -> None:
-    """Remove all files that have waited too long."""
-    for path in _folder().glob("*.data"):
+    """Remove all files that have waited too long, and what a process left that died while it wrote one."""
+    for path in _folder().iterdir():
         with suppress(FileNotFoundError):
             if _age(path) >= KEPT_SECONDS:
-                _remove(path)
+                path.unlink()
 
 
 def _folder() -> Path:

@@ -229,7 +229,7 @@ def test_a_file_waits_for_a_day_and_only_the_last_three_of_a_user(media: Path) -
     study, client = draft()
     addresses = [send(client, study, "mine.csv", OTHER_NAMES).url for _ in range(4)]
     assert len(list(media.glob("*.data"))) == 3
-    for path in media.glob("*.data"):
+    for path in media.iterdir():
         os.utime(path, (0, time.time() - KEPT_SECONDS - 1))
     response = client.get(addresses[-1], follow=True)
     assert "This file is no longer stored here. Choose it again." in response.content.decode()
