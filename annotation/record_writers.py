@@ -56,8 +56,12 @@ def utc(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def readable_text(text: str) -> str:
+    """The text with “?” for half a surrogate pair, which only a database edited by hand can contain."""
+    return text if text.isascii() else _encoded(text).decode()
+
+
 def _encoded(text: str) -> bytes:
-    """The text as UTF-8. Half a surrogate pair, which only a database edited by hand can contain, becomes “?”."""
     return text.encode("utf-8", "replace")
 
 

@@ -19,7 +19,7 @@ from django.db.models import Model, Q, QuerySet
 from django.utils import timezone
 
 from annotation.api import job_files
-from annotation.studies import image_files, images
+from annotation.studies import image_files, images, staged_uploads
 
 #: The marketplace gives up a notification after this many tries.
 MOST_TRIES = 10
@@ -112,7 +112,8 @@ def find(rules: Sequence[Rule] = RULES) -> list[OldRows]:
 def delete(rules: Sequence[Rule] = RULES) -> list[OldRows]:
     """Deletes what is old enough and returns how many rows of each rule that was. Each rule is one transaction.
 
-    Also removes image files that no study uses any more, and the files of deleted jobs.
+    Also removes image files that no study uses any more, the files of deleted jobs, and uploads that nobody has
+    imported.
     """
     now = timezone.now()
     deleted = []
@@ -123,6 +124,7 @@ def delete(rules: Sequence[Rule] = RULES) -> list[OldRows]:
         deleted.append(OldRows(rule, counts.get(rows.model._meta.label, 0)))
     image_files.remove_files(images.files_without_rows())
     job_files.remove_forgotten()
+    staged_uploads.remove_old_uploads()
     return deleted
 
 

@@ -128,7 +128,7 @@ def croissant(study: StudyDescription, files: Files) -> dict[str, Any]:
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": study.slug,
-        "description": _summary(study),
+        "description": summary_of(study),
         **({"dateCreated": study.live_at.date().isoformat()} if study.live_at else {}),
         "distribution": [
             {
@@ -171,7 +171,13 @@ def _record_set(table: str, file: str) -> dict[str, Any]:
     }
 
 
-def _summary(study: StudyDescription) -> str:
+def size_of(rows: int) -> str:
+    """The size as Hugging Face names it."""
+    return next((name for most, name in _SIZES if rows < most), "n>1M")
+
+
+def summary_of(study: StudyDescription) -> str:
+    """One sentence on what the study is."""
     source = f" (instrument after {study.source})" if study.source else ""
     return f"{study.title}: a human evaluation with the task type {study.task_title}{source}. {study.summary}"
 
@@ -179,7 +185,6 @@ def _summary(study: StudyDescription) -> str:
 def dataset_card(study: StudyDescription, files: Files) -> str:
     """A README with the metadata that Hugging Face reads at its top."""
     n_ratings = int(files.get("ratings.csv", {}).get("rows", 0))
-    size = next((name for most, name in _SIZES if n_ratings < most), "n>1M")
     configs = "".join(
         f"- config_name: {name.removesuffix('.csv')}\n  data_files: {name}\n" for name, file in files.items()
     )
@@ -195,10 +200,10 @@ def dataset_card(study: StudyDescription, files: Files) -> str:
     return CARD_TEXT.format(
         pretty_name=json.dumps(study.title, ensure_ascii=False),
         tag=json.dumps(study.task_type.replace("_", "-")),
-        size=size,
+        size=size_of(n_ratings),
         configs=configs,
         title=study.title,
-        summary=_summary(study),
+        summary=summary_of(study),
         answers=counted(n_ratings, "answer"),
         slug=study.slug,
         rows=rows,

@@ -28,6 +28,7 @@ from annotation.studies.pages import (
     samples,
     setup,
     upload,
+    upload_columns,
 )
 
 STUDY = "console/studies/<slug:slug>/"
@@ -111,6 +112,7 @@ urlpatterns = [
     path(STUDY + "arms/", arms.arms, name="console_arms"),
     path(STUDY + "arms/<int:number>/", arms.arm, name="console_arm"),
     path(STUDY + "upload/", upload.upload, name="console_upload"),
+    path(STUDY + "upload/<slug:key>/", upload_columns.upload_columns, name="console_upload_columns"),
     path(STUDY + "upload/sample.csv", samples.sample_items, name="console_sample_items"),
     path(STUDY + "images/", images.images, name="console_images"),
     path(STUDY + "images/<int:pk>/delete/", images.delete_image, name="console_delete_image"),

@@ -125,6 +125,8 @@ def all_keys(task: TaskType) -> Iterator[str]:
     yield "exclude_studies: a list of short names. Default: empty."
     yield "    Studies whose participants may not take part in this one."
     yield "items: path of a file with items, relative to the study file"
+    yield "items: {from_file: PATH, encoding: …, separator: …, sheet: …, split: …, columns: {NAME: COLUMN, …}}"
+    yield "    How to read the file, and its columns that have other names: NAME in the file is the COLUMN of the type."
     if task.takes_outputs:
         kinds = ", ".join(task.takes_outputs)
         yield f"items: {{from_study: NAME, arms: [NAME, …], kind: KIND, follow: true or false}}, of outputs: {kinds}"

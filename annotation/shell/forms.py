@@ -6,7 +6,7 @@ from django import forms
 
 from annotation.table_files import SUFFIXES
 
-#: Kinds of outputs in words, for types that can judge more than one.
+CHOOSE = "Choose a file: .csv, .tsv, .xlsx, .json, .jsonl, .parquet or .zip."
 
 
 class UploadForm(forms.Form):
@@ -14,11 +14,12 @@ class UploadForm(forms.Form):
 
     file = forms.FileField(
         label="File",
-        help_text="CSV or TSV with a header row, or JSONL with one object per line. UTF-8, or Unicode text from Excel.",
+        help_text="CSV or TSV with a header row, an Excel workbook (.xlsx), JSON or JSONL with one object per item, "
+        "Parquet, or a zipped folder in the layout of Hugging Face datasets.",
         error_messages={
-            "required": "Choose a .csv, .tsv or .jsonl file.",
+            "required": CHOOSE,
             "empty": "This file is empty. Choose the file with the items.",
-            "missing": "Choose a .csv, .tsv or .jsonl file.",
+            "missing": CHOOSE,
         },
         widget=forms.ClearableFileInput(attrs={"accept": ",".join(SUFFIXES)}),
     )

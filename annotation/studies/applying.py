@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -24,7 +23,7 @@ from annotation.studies.members import add_member
 from annotation.studies.outputs import check_source, read_outputs, set_follow, store_feed
 from annotation.studies.spec import StudySpec, default_values, spec_of
 from annotation.studies.storing import Frozen
-from annotation.studies.study_files import FileRefused, FromRun, FromStudy, StudyFile
+from annotation.studies.study_files import FileRefused, FromFile, FromRun, FromStudy, StudyFile
 from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import get_type
 from common.problems import Problem, unknown
@@ -114,7 +113,8 @@ def apply(
             raise FileRefused(list(notes.problems), file.lines)
         if dry_run:
             transaction.set_rollback(True)
-    warnings = [*identity_warnings(stored), *map(str, notes.problems), *notes.warnings]
+    about_file = described.read.notes if described.read else ()
+    warnings = [*about_file, *identity_warnings(stored), *map(str, notes.problems), *notes.warnings]
     suggestion = notes.suggestion if changed & DECIDE_LEVELS else ""
     return Applied(study if dry_run else stored, study is None, differences, warnings, suggestion)
 
@@ -158,8 +158,8 @@ def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study 
     task = get_type(file.spec.task_type)
     if feed is not None:
         return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms, kind=feed.kind)
-    if isinstance(file.items, Path):
-        images = Images(study, file.items.parent)
+    if isinstance(file.items, FromFile):
+        images = Images(study, file.items.path.parent)
         try:
             table = _file_table(file, file.items)
         except TableProblems as refused:
@@ -174,18 +174,18 @@ def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study 
         options, problems = check_run(task=task, run=run, options=named.options)
         if problems:
             raise FileRefused(problems, file.lines)
-        added = _file_table(file, named.file) if named.file else None
+        added = _file_table(file, FromFile(named.file)) if named.file else None
         table, _ = samples_table(task=task, run=run, options=options, added=added)
         return read_items(file.spec.task_type, checked.config, table)
     return None
 
 
-def _file_table(file: StudyFile, items: Path) -> Table:
+def _file_table(file: StudyFile, items: FromFile) -> Table:
     try:
-        with items.open("rb") as opened:
-            return read_table(opened, name=items.name, limit=None)
+        with items.path.open("rb") as opened:
+            return read_table(opened, name=items.path.name, limit=None, options=items.options)
     except OSError as error:
-        what = f"{items} cannot be read: {error.strerror}."
+        what = f"{items.path} cannot be read: {error.strerror}."
         raise FileRefused([Problem("items", what, "Check the path.")], file.lines) from None
 
 

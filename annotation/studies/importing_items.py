@@ -11,13 +11,14 @@ from django.db import transaction
 
 from annotation.audit import record
 from annotation.many_ids import among
-from annotation.models import Item, ItemAuthor, Output, Study
-from annotation.studies.images import Images, attach_images
+from annotation.models import AuditEntry, Item, ItemAuthor, Output, Study
+from annotation.studies.images import ALT, IMAGE, Images, attach_images
 from annotation.studies.provenance import reserved_columns
 from annotation.studies.storing import Frozen, delete_items
-from annotation.table_files import Table, TableProblems
+from annotation.table_files import ReadingOptions, Table, TableProblems
+from annotation.table_files.mapping import target_problems
 from annotation.task_types.base import TaskType
-from annotation.task_types.checks import attach_checks
+from annotation.task_types.checks import EXPLANATION, ROLE, TOLERANCE, attach_checks
 from annotation.task_types.items import ItemData, Json, RowProblem
 from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
@@ -25,6 +26,8 @@ from common.problems import Problem
 
 MAX_ID = 200
 BATCH = 1_000
+#: Columns that files of every type can have. Those with a colon in their name come on top.
+FURTHER_COLUMNS = (IMAGE, ALT, ROLE, TOLERANCE, EXPLANATION)
 #: The key in `Item.source` of the ids that an item was made from, by origin.
 SOURCE_IDS = {"file": "rows", "run": "samples", "study": "outputs"}
 
@@ -44,6 +47,8 @@ class ItemsRead:
     n_rows: int
     sources: Sequence[Json] = field(default_factory=list)
     images: Images = field(default_factory=Images)
+    options: ReadingOptions = field(default_factory=ReadingOptions)
+    notes: Sequence[str] = ()
 
 
 def read_items(task_type: str, config: Json, table: Table, images: Images | None = None) -> ItemsRead:
@@ -54,6 +59,8 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
     images = images or Images()
     if table.origin == "file":
         problems += reserved_columns(table.columns)
+        if mapping := table.options.mapping:
+            problems += target_problems(mapping, task.columns(config), FURTHER_COLUMNS)
         items, wrong = attach_images(items, table.rows, images)
         problems += wrong
         items, wrong = attach_checks(task, items, table.rows, config)
@@ -74,7 +81,9 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
         ids = item.rows if table.origin == "file" else [source_id for row in item.rows for source_id in ids_of[row]]
         sources.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
     settings = settings_of(task, config)
-    return ItemsRead(items, task_type, settings, table.origin, table.name, len(table.rows), sources, images)
+    return ItemsRead(
+        items, task_type, settings, table.origin, table.name, len(table.rows), sources, images, table.options
+    )
 
 
 def also_in_rows(refused: TableProblems, task_type: str, config: Json, images: Images) -> TableProblems:
@@ -155,6 +164,7 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
         rows=read.n_rows,
         old=replaced,
         new=len(read.items),
+        **read.options.stored(),
     )
     return len(read.items)
 
@@ -205,3 +215,9 @@ def settings_read_otherwise(study: Study) -> dict[str, tuple[Any, Any]]:
     """Settings that decided how the items were read and have changed since: name → (then, now)."""
     read = study.items_read_with
     return {name: (then, study.config.get(name)) for name, then in read.items() if study.config.get(name) != then}
+
+
+def last_mapping(study: Study) -> dict[str, str]:
+    """The names that columns of the last file got: file column → our column."""
+    entry = AuditEntry.objects.filter(study=study, action="import items").order_by("-pk").first()
+    return dict(entry.detail.get("columns", {})) if entry else {}

@@ -20,6 +20,7 @@ from annotation.studies.declared_factors import KEYS as FACTOR_KEYS
 from annotation.studies.declared_factors import FactorForm
 from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
+from annotation.table_files import ReadingOptions
 from annotation.task_types.base import TaskType
 from annotation.task_types.settings import ConfigForm, TableField
 from annotation.work.quality_rules import ExclusionForm, QualityForm
@@ -33,6 +34,7 @@ PARTS = (
     "factors",
 )
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
+FROM_FILE = ("from_file", "encoding", "separator", "sheet", "split", "columns")
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
 #: The key that names a file whose rows are added to a run's samples.
 WITH_FILE = "with_file"
@@ -62,12 +64,20 @@ class FromRun:
 
 
 @dataclass(frozen=True, slots=True)
+class FromFile:
+    """Items from the rows of a file, read with ``options``."""
+
+    path: Path
+    options: ReadingOptions = field(default_factory=ReadingOptions)
+
+
+@dataclass(frozen=True, slots=True)
 class StudyFile:
     """The content of a file: types are checked, values are not. ``lines`` has the line of each key."""
 
     path: Path
     spec: StudySpec
-    items: Path | FromStudy | FromRun | None
+    items: FromFile | FromStudy | FromRun | None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -306,24 +316,29 @@ def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> P
 
 def _items(
     path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> Path | FromStudy | FromRun | None:
+) -> FromFile | FromStudy | FromRun | None:
     given = document.get("items")
     if given is None:
         return None
     if isinstance(given, str):
-        return _named_file(path, given, "items", problems)
+        file = _named_file(path, given, "items", problems)
+        return FromFile(file) if file else None
     if not isinstance(given, dict):
-        problems.append(_wrong_type("items", given, "the path of a file, or from_study or from_run with a name"))
+        wanted = "the path of a file, or from_file, from_study or from_run with a name"
+        problems.append(_wrong_type("items", given, wanted))
         return None
-    kinds = [name for name in ("from_study", "from_run") if name in given]
+    kinds = [name for name in ("from_file", "from_study", "from_run") if name in given]
     if len(kinds) != 1:
-        what = "Items cannot come from both a study and a run." if kinds else "The source of the items is missing."
-        problems.append(Problem("items", what, "Write either from_study: NAME or from_run: NAME."))
+        both = f"Items cannot come from both a {' and a '.join(kind.removeprefix('from_') for kind in kinds)}."
+        what = both if kinds else "The source of the items is missing."
+        problems.append(Problem("items", what, "Write one of from_file: PATH, from_study: NAME and from_run: NAME."))
         return None
     kind = kinds[0]
     if not isinstance(given[kind], str):
         problems.append(_wrong_type(f"items.{kind}", given[kind], "text: the name"))
         return None
+    if kind == "from_file":
+        return _from_file(path, given, problems)
     if kind == "from_run":
         return _from_run(path, given, task, problems)
     problems += [unknown(f"items.{name[:60]}", name, FROM_STUDY) for name in given if name not in FROM_STUDY]
@@ -335,6 +350,19 @@ def _items(
     if not isinstance(follow, bool):
         problems.append(_wrong_type("items.follow", follow, "true or false"))
     return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
+
+
+def _from_file(path: Path, given: Mapping[str, Any], problems: list[Problem]) -> FromFile | None:
+    problems += [unknown(f"items.{name[:60]}", name, FROM_FILE) for name in given if name not in FROM_FILE]
+    texts = {}
+    for name in ("encoding", "separator", "sheet", "split"):
+        if isinstance(value := given.get(name, ""), str):
+            texts[name] = value
+        else:
+            problems.append(_wrong_type(f"items.{name}", value, "text"))
+    columns = _texts(given, "items.", problems, "columns")
+    file = _named_file(path, given["from_file"], "items.from_file", problems)
+    return FromFile(file, ReadingOptions(**texts, mapping=columns)) if file else None
 
 
 def _from_run(path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> FromRun:

@@ -11,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection
@@ -239,10 +240,17 @@ def _all_exports(studies: list[Study]) -> Iterator[tuple[str, bytes]]:
                         exports.export(study, kind=kind, format=format, out=out, with_worker_ids=ids)
                     except exports.ExportError:
                         continue
-                    yield f"{study.slug}/{kind}.{format}", out.getvalue()
+                    yield f"{study.slug}/{kind}.{format}", _unpacked(format, out.getvalue())
                     if format == "zip":
                         with zipfile.ZipFile(out) as archive:
-                            yield from ((f"{study.slug}/{name}", archive.read(name)) for name in archive.namelist())
+                            for name in archive.namelist():
+                                data = _unpacked(name.rpartition(".")[2], archive.read(name))
+                                yield f"{study.slug}/{name}", data
+
+
+def _unpacked(format: str, data: bytes) -> bytes:
+    """The data; those of a Parquet file as text, because they are compressed there."""
+    return str(pq.read_table(io.BytesIO(data)).to_pylist()).encode() if format == "parquet" else data
 
 
 def files_with(folder: Path, *marks: str) -> list[str]:

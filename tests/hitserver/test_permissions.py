@@ -37,6 +37,7 @@ VALUES = {
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
     "<slug:platform>": "mturk",
+    "<slug:key>": "0" * 32,
 }
 
 

@@ -14,6 +14,7 @@ PROBE = textwrap.dedent(
     import importlib, sys
 
     FORBIDDEN = {"torch", "transformers", "tokenizers", "safetensors", "accelerate", "pandas", "scipy", "statsmodels"}
+    FORBIDDEN |= {"openpyxl", "pyarrow"}
 
     class Refuse:
         def find_spec(self, name, path=None, target=None):

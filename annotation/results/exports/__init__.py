@@ -3,9 +3,10 @@
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
 page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
-``final`` (one row per item and label of a coding study), each as CSV or JSON lines. Task types add tables of their own,
-such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive that
-`analysis.data.read_bundle` reads. All are streamed: memory use does not grow with the size of the study.
+``final`` (one row per item and label of a coding study), each as CSV, JSON lines or Parquet. Task types add tables of
+their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
+that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
+does not grow with the size of the study.
 """
 
 from __future__ import annotations
@@ -40,30 +41,34 @@ SHEETS = {
     "events": events_sheet,
     "final": final_sheet,
 }
-BUNDLE = "bundle"
+BUNDLE, DATASET = "bundle", "dataset"
+PARQUET = "parquet"
 #: The formats of each kind. The first is the default.
 FORMATS_OF: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(SHEETS, tuple(WRITERS)),
+    **dict.fromkeys(SHEETS, (*WRITERS, PARQUET)),
     **dict.fromkeys(EXTRA_EXPORTS, ("tsv",)),
-    BUNDLE: ("zip",),
+    **dict.fromkeys((BUNDLE, DATASET), ("zip",)),
 }
 KINDS = tuple(FORMATS_OF)
 FORMATS = tuple(dict.fromkeys(format for formats in FORMATS_OF.values() for format in formats))
 CONTENT_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson; charset=utf-8",
+    PARQUET: "application/vnd.apache.parquet",
     "tsv": "text/tab-separated-values; charset=utf-8",
     "zip": "application/zip",
 }
-_YES_NO: dict[str, tuple[object, object]] = {"csv": ("false", "true"), "jsonl": (False, True)}
+_YES_NO: dict[str, tuple[object, object]] = {"csv": ("false", "true")}
 _PIECE = 64 * 1024
 
 __all__ = [
     "BUNDLE",
     "CONTENT_TYPES",
+    "DATASET",
     "FORMATS",
     "FORMATS_OF",
     "KINDS",
+    "PARQUET",
     "ExportError",
     "export",
     "file_name",
@@ -145,7 +150,17 @@ def _chunks(
         return _bundle(study)
     if kind in EXTRA_EXPORTS:
         return extra_chunks(Request(study, simulated), kind)
-    return WRITERS[format](SHEETS[kind](Request(study, simulated, with_worker_ids, _YES_NO[format])))
+    request = Request(study, simulated, with_worker_ids, _YES_NO.get(format, (False, True)))
+    if kind == DATASET:
+        from annotation.results.exports.dataset import dataset_chunks  # loads pyarrow
+
+        sheets = [name for name in kinds_of(study) if name in SHEETS and name != "diversity-eval"]
+        return dataset_chunks(request, {name: SHEETS[name] for name in sheets})
+    if format == PARQUET:
+        from annotation.results.exports.parquet import parquet_bytes  # loads pyarrow
+
+        return parquet_bytes(SHEETS[kind](request))
+    return WRITERS[format](SHEETS[kind](request))
 
 
 def _bundle(study: Study) -> Iterator[tuple[bytes, int]]:

@@ -13,6 +13,7 @@ from accounts.models import Team
 from accounts.roles import researchers
 from annotation.access import Role, studies_of, teams_of
 from annotation.models import Membership, Study
+from annotation.shell.forms import UploadForm
 from annotation.study_forms import StudyForm
 from annotation.table_files import SUFFIXES
 from annotation.task_types.base import TaskType
@@ -100,6 +101,12 @@ class DuplicateForm(forms.Form):
 
     def clean_slug(self) -> str:
         return short_name(self.cleaned_data["slug"], str(self.data.get("title", "")))
+
+
+class ItemsFileForm(UploadForm):
+    """A file of items, and whether to see its columns before they are imported."""
+
+    choose_columns = forms.BooleanField(label="Choose which column is which before the import", required=False)
 
 
 class OutputsForm(forms.Form):

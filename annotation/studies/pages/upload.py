@@ -11,15 +11,16 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.access import run_for, runs_of, studies_of
 from annotation.models import Item, ItemFeed, Study
-from annotation.shell.forms import UploadForm
 from annotation.shell.page import SignedIn, member, say_refused, study_page
 from annotation.studies import importing_items, item_sources, outputs
 from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import Images
-from annotation.studies.pages.forms import OutputsForm, RunChoiceForm
+from annotation.studies.pages.forms import ItemsFileForm, OutputsForm, RunChoiceForm
 from annotation.studies.pages.stepper import stepper
+from annotation.studies.staged_uploads import StagedUpload, stage_upload
 from annotation.table_files import TableProblems, read_table
+from annotation.table_files.mapping import lacks_columns
 from annotation.task_types.registry import get_type
 from annotation.task_types.settings import ConfigForm
 from common.problems import Refused
@@ -46,7 +47,7 @@ class _Forms:
         ]
         done = runs_of(request.user).filter(state=GenerationRun.State.DONE)
         runs = list(done.order_by("-pk")[:MOST_CHOICES])
-        self.file = UploadForm(data.get("file"), files.get("file"))
+        self.file = ItemsFileForm(data.get("file"), files.get("file"))
         self.study: OutputsForm | None = None
         if task.takes_outputs:
             kinds = task.takes_outputs
@@ -80,14 +81,9 @@ def upload(request: SignedIn, study: Study) -> HttpResponse:
     used = forms.used(way)
     if request.method == "POST" and used and all(form.is_valid() for form in used):
         try:
-            messages.success(request, _import(request, study, forms, way))
-            if same := identical_in_words(identical_items(study)):
-                messages.warning(request, same)
-            notes = factor_notes(Study.objects.get(pk=study.pk))
-            for problem in notes.problems:
-                messages.warning(request, f"The declared factors: {problem.what} {problem.fix}")
-            if notes.suggestion:
-                messages.info(request, f"{notes.suggestion} To choose yourself, declare factors in the settings.")
+            if way == "file" and (waiting := _stage_if_unclear(request, study, forms.file)):
+                return redirect("console_upload_columns", study.slug, waiting.key)
+            say_imported(request, study, _import(request, study, forms, way))
         except TableProblems as refused:
             refused_table = importing_items.also_in_rows(refused, study.task_type, study.config, Images(study))
         except Refused as refused:
@@ -138,8 +134,39 @@ def _import(request: SignedIn, study: Study, forms: _Forms, way: str) -> str:
         left_out = f" {counted(done.left_out, 'sample')} {were} left over." if done.left_out else ""
         return f"{counted(done.items, 'item')} imported from the run {run.name}.{left_out}"
     file = forms.file.cleaned_data["file"]
-    count = importing_items.import_items(study=study, table=read_table(file.file, name=file.name), actor=actor)
-    return f"{counted(count, 'item')} imported from {file.name[:100]}."
+    table = read_table(file.file, name=file.name)
+    count = importing_items.import_items(study=study, table=table, actor=actor)
+    return " ".join([f"{counted(count, 'item')} imported from {file.name[:100]}.", *table.notes])
+
+
+def _stage_if_unclear(request: SignedIn, study: Study, form: ItemsFileForm) -> StagedUpload | None:
+    """The file as stored for the next page, if somebody must say how to read it; None if it can be read as it is.
+
+    Raises TableProblems if no choice would help.
+    """
+    file = form.cleaned_data["file"]
+    try:
+        table = read_table(file.file, name=file.name)
+        columns = get_type(study.task_type).columns(study.config)
+        if not form.cleaned_data["choose_columns"] and not lacks_columns(table.columns, columns):
+            file.seek(0)
+            return None
+    except TableProblems as refused:
+        if refused.offer is None:
+            raise
+    return stage_upload(study=study, user=request.user, file=file.file, name=file.name)
+
+
+def say_imported(request: SignedIn, study: Study, message: str) -> None:
+    """Messages about an import, and about what the new items mean for the study."""
+    messages.success(request, message)
+    if same := identical_in_words(identical_items(study)):
+        messages.warning(request, same)
+    notes = factor_notes(Study.objects.get(pk=study.pk))
+    for problem in notes.problems:
+        messages.warning(request, f"The declared factors: {problem.what} {problem.fix}")
+    if notes.suggestion:
+        messages.info(request, f"{notes.suggestion} To choose yourself, declare factors in the settings.")
 
 
 @require_POST

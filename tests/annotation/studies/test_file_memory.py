@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.annotation.studies.table_makers import parquet, workbook
 from tests.memory import run_limited
 
 SET_UP = """
 import django
 django.setup()
-import annotation.studies.study_files, annotation.table_files
+import annotation.studies.study_files, annotation.table_files.parquet, annotation.table_files.workbooks
 """
 READ_TABLE = """
 from pathlib import Path
@@ -36,7 +37,8 @@ except FileRefused as refused:
 
 
 def run(tmp_path: Path, code: str, megabytes: int) -> str:
-    env = {"DJANGO_SETTINGS_MODULE": "hitserver.settings"}
+    # Arrow's own allocator reserves a gigabyte that it may never use.
+    env = {"DJANGO_SETTINGS_MODULE": "hitserver.settings", "ARROW_DEFAULT_MEMORY_POOL": "system"}
     return run_limited(code, imports=SET_UP, megabytes=megabytes, var=tmp_path / "var", env=env)
 
 
@@ -74,6 +76,40 @@ def test_an_items_file_that_would_fill_the_memory(
     path = tmp_path / name
     path.write_text(attack())
     assert told in run(tmp_path, READ_TABLE.format(path=str(path)), megabytes)
+
+
+def a_workbook() -> bytes:
+    return workbook(rows_of_text())
+
+
+def a_parquet_file() -> bytes:
+    rows = rows_of_text()
+    return parquet({name: [row[index] for row in rows[1:]] for index, name in enumerate(rows[0])})
+
+
+def rows_of_text() -> list[list[str]]:
+    return [["id", "text"], *([f"r{number}", f"text {number} " * 20] for number in range(10_000))]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "megabytes"), [("i.xlsx", a_workbook, 250), ("i.parquet", a_parquet_file, 250)]
+)
+def test_ten_thousand_rows_need_little_memory(
+    tmp_path: Path, name: str, make: Callable[[], bytes], megabytes: int
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(make())
+    assert run(tmp_path, READ_TABLE.format(path=str(path)), megabytes).strip() == "read 10000"
+
+
+def a_list_of_lists() -> str:
+    return f"[{a_line_of_lists()}]"
+
+
+def test_a_json_list_that_would_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "i.json"
+    path.write_text(a_list_of_lists())
+    assert "Entry 1 has more than 4,000,000 characters." in run(tmp_path, READ_TABLE.format(path=str(path)), 450)
 
 
 def test_a_file_with_many_names_in_few_rows_is_read(tmp_path: Path) -> None:

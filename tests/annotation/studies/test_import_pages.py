@@ -112,9 +112,7 @@ def test_html_in_a_broken_file_is_shown_as_text() -> None:
         ("noending", b"a,b\n1,2\n", "is not a supported file type"),
         ("empty.csv", b"", "This file is empty."),
         ("header.csv", b"sample_id,context,resp_0,resp_1\n", "no data rows"),
-        ("latin.csv", "sample_id,context,resp_0,resp_1\n1,Caf\xe9,a,b\n".encode("latin-1"), "Not UTF-8"),
         ("nul.csv", b"sample_id,context,resp_0,resp_1\n1,Hi,a\x00,b\n", "problem"),
-        ("wrong.csv", b"id,text\n1,hello\n", "sample_id is missing"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(name: str, content: bytes, message: str) -> None:
@@ -132,7 +130,7 @@ def test_sending_without_a_file_says_to_choose_one() -> None:
     study, client = draft()
     response = client.post(reverse("console_upload", args=[study.slug]))
     assert response.status_code == 422
-    assert "Choose a .csv, .tsv or .jsonl file." in response.content.decode()
+    assert "Choose a file: .csv, .tsv, .xlsx, .json, .jsonl, .parquet or .zip." in response.content.decode()
 
 
 def test_a_file_over_the_limit_is_refused(settings: Any) -> None:
@@ -185,7 +183,7 @@ def problems_in(page: str) -> list[tuple[str, str]]:
 def test_rows_are_checked_though_a_column_is_missing() -> None:
     study, client = draft()
     bad = "sample_id,resp_0,label_value,label_name\n1,a,much,temp\n2,b,0.5,\n"
-    page = send(client, study, "bad.csv", bad).content.decode()
+    page = send(client, study, "bad.csv", bad, follow=True).content.decode()
     assert problems_in(page) == [
         ("all", "context"), ("all", "resp_1"), ("1", "label_value"), ("2", "label_name"),
     ]  # fmt: skip
@@ -201,7 +199,7 @@ def test_rows_are_checked_though_two_columns_have_one_name() -> None:
 def test_rows_of_the_general_reader_are_checked_though_a_column_is_missing() -> None:
     study = make_study(task_type="quality", live=False, items=0)
     bad = "sample_id,text,system,role\na,A text.,one,\nb,,two,boss\na,More.,three,\n"
-    page = send(as_role("editor", study), study, "bad.csv", bad).content.decode()
+    page = send(as_role("editor", study), study, "bad.csv", bad, follow=True).content.decode()
     assert problems_in(page) == [("all", "context"), ("2", "text"), ("2", "role"), ("3", "sample_id")]
 
 
@@ -215,5 +213,5 @@ def test_right_answers_are_checked_though_another_column_names_no_question() -> 
 def test_right_answers_are_checked_though_a_column_is_missing() -> None:
     study = make_study(task_type="quality", live=False, items=0)
     bad = "sample_id,text,system,gold:quality\na,A text.,one,9\n"
-    page = send(as_role("editor", study), study, "bad.csv", bad).content.decode()
+    page = send(as_role("editor", study), study, "bad.csv", bad, follow=True).content.decode()
     assert problems_in(page) == [("all", "context"), ("1", "gold:quality")]

@@ -199,3 +199,47 @@ def test_an_owner_can_be_added_later_and_once(folder: Path) -> None:
 
 def test_the_actor_of_the_audit_is_the_command() -> None:
     assert applying.ACTOR == "manage.py study apply"
+
+
+# --- items from a file that is read in its own way ---
+
+OTHER_NAMES = "Nr;Kontext;resp_0;resp_1\ns1;Für dich;a b;c d\n"
+
+
+@pytest.mark.django_db
+def test_a_file_in_another_encoding_with_other_names_is_read_the_same_each_time(folder: Path) -> None:
+    (folder / "other.csv").write_bytes(OTHER_NAMES.encode("cp1252"))
+    columns = {"Nr": "sample_id", "Kontext": "context"}
+    path = write(folder, items={"from_file": "other.csv", "encoding": "windows-1252", "columns": columns})
+    run(path)
+    assert Study.objects.get().items.get().payload["context"] == "Für dich"
+    assert AuditEntry.objects.get(action="import items").detail["columns"] == columns
+    assert run(path).differences == []
+
+
+@pytest.mark.django_db
+def test_the_problems_of_a_mapping_are_all_listed(folder: Path) -> None:
+    (folder / "other.csv").write_text(OTHER_NAMES)
+    columns = {"Nr": "sample_idd", "Kontext": "context"}
+    with pytest.raises(TableProblems) as caught:
+        run(write(folder, items={"from_file": "other.csv", "columns": columns}))
+    listed = [(problem.column, problem.fix) for problem in caught.value.problems]
+    assert ("Nr", "Did you mean “sample_id”?") in listed
+
+
+@pytest.mark.parametrize(
+    ("items", "where", "what"),
+    [
+        ({"from_file": "none.csv"}, "items.from_file", "There is no file"),
+        ({"from_file": "sets.csv", "encode": "utf-8"}, "items.encode", "There is no “encode”."),
+        ({"from_file": "sets.csv", "sheet": 1}, "items.sheet", "This is a number “1”."),
+        ({"from_file": "sets.csv", "columns": ["a"]}, "items.columns", "This must be a mapping, not a list."),
+        ({"from_file": "sets.csv", "columns": {"a": 1}}, "items.columns.a", "This is a number “1”."),
+        ({"from_file": "sets.csv", "from_run": "x"}, "items", "Items cannot come from both a file and a run."),
+    ],
+)
+def test_wrong_ways_to_read_a_file(folder: Path, items: dict[str, object], where: str, what: str) -> None:
+    with pytest.raises(FileRefused) as caught:
+        read_study_file(write(folder, items=items))
+    assert [problem.where for problem in caught.value.problems] == [where]
+    assert caught.value.problems[0].what.startswith(what)

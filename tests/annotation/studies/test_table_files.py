@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import pytest
 from django.conf import LazySettings
 
-from annotation import table_files
-from annotation.table_files import Table, TableProblems, read_table
+from annotation.table_files import Table, TableProblems, read_table, tables
 from annotation.task_types.items import RowProblem
 
 
@@ -46,6 +45,11 @@ GOOD = [
     Case("spaces stay", "a,b\n x , \n", ["a", "b"], [{"a": " x ", "b": " "}]),
     Case("spaces around names go", " a ,b\n1,2\n", ["a", "b"], [{"a": "1", "b": "2"}]),
     Case("TSV", "a\tb\n1,5\t2\n", ["a", "b"], [{"a": "1,5", "b": "2"}], "x.TSV"),
+    Case("semicolons", "a;b\n1,5;2\n", ["a", "b"], [{"a": "1,5", "b": "2"}]),
+    Case("tabs in a CSV", "a\tb\n1,5\t2;3\n", ["a", "b"], [{"a": "1,5", "b": "2;3"}]),
+    Case("commas in a .txt", "a,b\n1,2\n", ["a", "b"], [{"a": "1", "b": "2"}], "x.txt"),
+    Case("another separator in a quoted name", '"a;1",b\n1,2\n', ["a;1", "b"], [{"a;1": "1", "b": "2"}]),
+    Case("blank lines before the header", "\n;;\na;b\n1;2\n", ["a", "b"], [{"a": "1", "b": "2"}]),
     Case("beyond ASCII", "a\nאבג 👩‍🔬 café\n", ["a"], [{"a": "אבג 👩‍🔬 café"}]),
     Case("Excel's Unicode text", "a\tb\r\n1,5\té🙂\r\n".encode("utf-16"), ["a", "b"],
          [{"a": "1,5", "b": "é🙂"}], "x.txt"),
@@ -87,8 +91,8 @@ BAD = [
     Bad("header only", "a,b\n", 0, "", "no data rows"),
     Bad("duplicate columns", "a,b,a\n1,2,3\n", 0, "a", "2 columns are called “a”"),
     Bad("a column without a name", "a,,c\n1,2,3\n", 0, "column 2", "no name"),
-    Bad("semicolons", "a;b\n1;2\n", 0, "", "semicolons"),
-    Bad("tabs in a CSV", "a\tb\n1\t2\n", 0, "", "tabs"),
+    Bad("commas in a TSV", "a,b\n1,2\n", 0, "", "separated by commas, not tabs", "sets.tsv"),
+    Bad("two separators", "a,b;c\n1,2;3\n", 0, "", "contains commas (2 columns) and semicolons (2 columns)"),
     Bad("a row with more cells", "a,b\n1,2\n1,2,3\n", 2, "cell 3", "3 cells, the header has 2"),
     Bad("a row with fewer cells", "a,b,c\n1\n", 1, "b", "1 cell, the header has 3"),
     Bad("a quote that is never closed", 'a,b\n1,2\n"3,4\n5,6\n', 2, "", "lines 3 to 4"),
@@ -102,7 +106,8 @@ BAD = [
     Bad("a workbook", b"PK\x03\x04rest", 0, "", "workbook"),
     Bad("a long cell", "a,b\n1," + "x" * 20_001 + "\n", 1, "b", "20,001 characters"),
     Bad("a very long cell", "a,b\n1," + "x" * 200_000 + "\n", 1, "", "far too long"),
-    Bad("another kind of file", b"x", 0, "", "not a supported file type", "sets.xlsx"),
+    Bad("another kind of file", b"x", 0, "", "not a supported file type", "sets.pdf"),
+    Bad("an old workbook by its name", b"x", 0, "", "not a supported file type", "sets.xls"),
     Bad("no ending", b"x", 0, "", "not a supported file type", "sets"),
     Bad("not valid JSON", '{"a": 1}\n{"a": \n', 2, "", "not valid JSON", "x.jsonl"),
     Bad("a list on a line", "[1, 2]\n", 1, "", "not an object", "x.jsonl"),
@@ -151,7 +156,7 @@ def test_a_file_with_millions_of_problems_is_counted_but_not_kept() -> None:
         read("a,b\n" + "1\n" * 30_000)
     refused = caught.value
     assert refused.total == 30_000
-    assert len(refused.problems) == table_files.KEPT_PROBLEMS
+    assert len(refused.problems) == tables.KEPT_PROBLEMS
     assert len(refused.shown) == 200
     assert refused.n_hidden == 29_800
 
@@ -165,7 +170,7 @@ def test_a_file_over_the_upload_limit_is_refused(settings: LazySettings) -> None
 
 
 def test_more_rows_than_a_study_accepts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_files, "MAX_ROWS", 3)
+    monkeypatch.setattr(tables, "MAX_ROWS", 3)
     assert len(read("a\n1\n2\n3\n").rows) == 3
     assert "more than 3 rows" in problems("a\n1\n2\n3\n4\n")[0].what
     assert "more than 3 rows" in problems('{"a": 1}\n' * 4, "x.jsonl")[0].what
@@ -204,7 +209,7 @@ def test_rows_are_checked_though_the_header_is_wrong() -> None:
 
 
 def test_nothing_below_a_header_with_another_separator_is_checked() -> None:
-    assert [problem.row for problem in problems("a;b\n1;2\n3,4\n")] == [0]
+    assert [problem.row for problem in problems("a;b\n1;2\n3\t4\n", "x.tsv")] == [0]
 
 
 def test_rows_that_can_be_read_below_a_wrong_header_are_there() -> None:

@@ -71,5 +71,5 @@ def test_a_type_that_makes_no_texts_has_no_outputs() -> None:
     study = make_study(items=1)
     with pytest.raises(exports.ExportError, match="makes no texts that another study could judge"):
         exports.pieces(study, kind="outputs")
-    assert exports.kinds_of(study) == ["long", "wide", "diversity-eval", "bundle"]
+    assert exports.kinds_of(study) == ["long", "wide", "diversity-eval", "bundle", "dataset"]
     assert "outputs" in exports.kinds_of(written()[0])
