@@ -226,7 +226,8 @@ def _split_correlations(
 ) -> tuple[float, FloatArray]:
     """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,).
 
-    With ``both_orders`` r is about 0, the mean of every unit and its mirror image. A split in which either half does not vary has no r and is left out.
+    A split in which either half does not vary has no r and is left out. With ``both_orders`` r is about 0, the mean of
+    every unit and its mirror image.
     """
     correlations: list[float] = []
     total, defined = np.zeros(1), np.zeros(1)
