@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 ARMS = [(training, domain) for training in ("none", "examples") for domain in ("story", "news")]
 #: Writers in each arm, of whom all are drawn, with one of their two comments each.
-WRITERS = 6
+WRITERS = 3
 #: Of every six comments, so many mention facts after each training; the others mention grammar.
 FACTS = {"none": 2, "examples": 4}
 
@@ -77,10 +77,11 @@ def labels_by_comment(study: Study) -> dict[str, dict[str, str]]:
     return labels
 
 
+@pytest.mark.slow
 def test_comments_of_a_detection_study_are_compared_by_their_writers_training(tmp_path: Path) -> None:
     study = coding_of(judged_texts())
     labels = labels_by_comment(study)
-    assert {training: len(of_training) for training, of_training in labels.items()} == {"none": 12, "examples": 12}
+    assert {training: len(of_training) for training, of_training in labels.items()} == {"none": 6, "examples": 6}
     every = labels["none"] | labels["examples"]
     vague = next(iter(labels["none"]))  # says nothing, so it is left out
     coders: list[User] = [coder("ann", study, role="owner"), coder("ben", study)]
