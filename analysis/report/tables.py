@@ -22,6 +22,8 @@ SAME_ENDS = (
     "Where both ends of an interval are the same, resamples of these answers hardly differ. That does not make the "
     "figure certain."
 )
+#: With so many, a table is set narrower.
+MANY_COLUMNS = 7
 Kind = Literal["text", "number", "code", "name", "prose", "texts", "how", "p"]
 
 
@@ -111,6 +113,11 @@ class Table:
     def stacks(self) -> bool:
         """Whether the table is too wide for a phone, which then shows each row as a list of its cells."""
         return len(self.columns) > 4 or any(column.kind in ("prose", "texts", "how") for column in self.columns)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its columns only fit beside each other with less room between them."""
+        return len(self.columns) >= MANY_COLUMNS
 
     @property
     def body(self) -> list[list[Cell]]:
