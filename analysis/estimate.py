@@ -13,6 +13,8 @@ from typing import Any
 DRAWS, SEED = 1000, 1
 #: The note on an interval of zero width: if raters agree on everything, resamples cannot differ.
 NO_WIDTH = "all resamples give the same figure: an interval without width does not show how uncertain it is"
+#: The note on a correlation that cannot be further from 0, whose resamples are at their largest as well.
+LARGEST = "the largest that labels like these allow, so resamples hardly differ, which does not make it certain"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,23 +61,34 @@ def spreads(layout: Layout, values: Floats) -> tuple[Floats, Floats, Floats]:
     one_way = [squares(codes, signed) for codes in (layout.items, layout.workers)]
     of_means = [squares(codes, np.abs(signed)) for codes in (layout.items, layout.workers)]
     solved = multipliers(Design(np.arange(len(levels)), levels, shares, signed), layout.items, layout.workers)
-    if solved is None:
-        raise ValueError("the design has no multipliers")
-    variance = np.maximum(solved @ np.stack([*one_way, squares(cells, signed), *of_means]), np.minimum(*one_way))
+    of_cells = squares(cells, signed)
+    if solved is None:  # the published formula, and its bound where levels share only items or only workers
+        separate = [_is_separate(codes, levels) for codes in (layout.items, layout.workers)]
+        bound = np.maximum(*one_way) if separate[0] != separate[1] else np.minimum(*one_way)
+        variance = np.maximum(sum(one_way) - of_cells, bound)
+    else:
+        variance = np.maximum(solved @ np.stack([*one_way, of_cells, *of_means]), np.minimum(*one_way))
     spread = np.zeros(values.shape[1])
     smallest = np.full(values.shape[1], np.inf)
     for codes, square in zip((layout.items, layout.workers), one_way, strict=True):
         counts = np.array([len(np.unique(codes[levels == at])) for at in range(len(layout.weights))])
         clusters = len(np.unique(codes))
         freedom = np.full(values.shape[1], clusters - 1.0)
-        if len(counts) > 1 and counts.sum() == clusters:
+        if _is_separate(codes, levels):
             parts = [squares(codes, signed, level) for level in range(len(counts))]
-            freedom = sum(parts) ** 2 / sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+            below = sum(part**2 / (count - 1) for part, count in zip(parts, counts, strict=True))
+            freedom = np.divide(sum(parts) ** 2, below, out=freedom, where=below > 0)
         if clusters < len(np.unique(cells)):
             spread += square**2 / freedom
         smallest = np.minimum(smallest, freedom)
     freedom = np.maximum(smallest, np.divide(variance**2, spread, out=np.zeros_like(spread), where=spread > 0))
     return np.asarray(layout.weights @ means), variance, freedom
+
+
+def _is_separate(codes: Ints, levels: Ints) -> bool:
+    """Whether no cluster is in two levels, of which there are several."""
+    pairs = np.unique(np.stack([codes, levels]), axis=1).shape[1]
+    return bool(levels.any()) and pairs == len(np.unique(codes))
 
 
 def holds(layout: Layout, values: Floats, truth: float, bounds: tuple[float, float] | None = None) -> Flags:

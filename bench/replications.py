@@ -13,6 +13,7 @@ interval and its test agree, so a true null is rejected as often as the interval
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import sys
@@ -72,7 +73,7 @@ def designs(items: list[int]) -> Iterator[Design]:
             for per_item in (1, 3, 5, 0):
                 if per_item and per_item >= workers:
                     continue
-                for sds in ((0.0, 0.0), (0.5, 0.5), (1.0, 1.0), (1.0, 0.0), (0.0, 1.0)):
+                for sds in itertools.product((0.0, 0.5, 1.0), repeat=2):
                     yield Design(many, workers, per_item, *sds)
 
 

@@ -36,7 +36,8 @@ class MeanSquares:
     """Mean squares ``between`` units, ``within`` them, of ``raters``, ``residual``; counts of ``units`` and
     ``ratings``.
 
-    ``k`` is the number of ratings per unit (k₀ if the numbers are not ``equal``).
+    ``k`` is the number of ratings per unit (k₀ if the numbers are not ``equal``), ``free`` the degrees of freedom
+    between units.
     """
 
     between: float
@@ -46,10 +47,11 @@ class MeanSquares:
     units: int
     k: float
     ratings: int
-    equal: bool = True
+    equal: bool
+    free: int
 
 
-def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate:
+def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95, centre: float | None = None) -> Estimate:
     """The intraclass correlation ``form`` with its interval from the F distribution.
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative if units differ less
@@ -59,14 +61,20 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
     the interval is approximate. Forms 2 and 3 use the units that every rater rated. n counts the units used; the note
     counts the others. Assumes normal ratings of equal variance.
 
+    ``centre``, in form 1: the middle of a scale on which a unit compares two things of which either may be the first.
+    A unit turned around, 2 · centre − its ratings, then changes nothing: the mean of all units is known to be the
+    centre, and the units have U degrees of freedom.
+
     NaN with a note if all ratings are equal; the interval is NaN if raters agree fully. ValueError: text values, one
-    rater, no unit with two ratings, fewer than two usable units, an unknown form.
+    rater, no unit with two ratings, fewer than two usable units, an unknown form, a centre in another form than 1.
     """
     if form not in FORMS:
         raise ValueError(f'the form is one of {" ".join(FORMS)}, not "{form}"')
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
-    squares, note = one_way(ratings) if form[0] == "1" else two_way(ratings)
+    if centre is not None and form[0] != "1":
+        raise ValueError(f"comparisons in both orders have form 1, not {form}")
+    squares, note = one_way(ratings, centre=centre) if form[0] == "1" else two_way(ratings)
     largest = max(squares.between, squares.within)
     if largest <= 1e-20 * max(1.0, float(np.abs(ratings.numbers()).max()) ** 2):
         return Estimate(math.nan, n=squares.units, level=confidence, note="all ratings are equal: no variance")
@@ -93,8 +101,10 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95) -> Estimate
     return Estimate(value, low, high, squares.units, level=confidence, method=f"{method}, k = {squares.k:g}", note=note)
 
 
-def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
+def one_way(ratings: Ratings, *, centre: float | None = None) -> tuple[MeanSquares, str]:
     """Mean squares of the one-way layout over units with two or more ratings, and a note on the others.
+
+    ``centre``: the mean of all units, if it is known.
 
     ValueError: fewer than two such units.
     """
@@ -105,13 +115,15 @@ def one_way(ratings: Ratings) -> tuple[MeanSquares, str]:
     row = enough[ratings.unit]
     positions = np.cumsum(enough) - 1
     unit, value, n = positions[ratings.unit[row]], ratings.numbers()[row], sizes[enough].astype(np.float64)
-    value = value - value.mean()
+    value = value - (value.mean() if centre is None else centre)
     mean = np.bincount(unit, value) / n
     units, total = len(n), float(n.sum())
-    between = float((n * mean**2).sum()) / (units - 1)
+    free = units - 1 if centre is None else units
+    between = float((n * mean**2).sum()) / free
     within = float(((value - mean[unit]) ** 2).sum()) / (total - units)
-    k = (total - float((n**2).sum()) / total) / (units - 1)
-    squares = MeanSquares(between, within, math.nan, math.nan, units, k, int(total), bool(np.ptp(n) == 0))
+    k = (total - float((n**2).sum()) / total) / free if centre is None else total / units
+    equal = bool(np.ptp(n) == 0)
+    squares = MeanSquares(between, within, math.nan, math.nan, units, k, int(total), equal, free)
     return squares, unit_note(sizes.astype(np.float64))
 
 
@@ -140,6 +152,8 @@ def two_way(ratings: Ratings) -> tuple[MeanSquares, str]:
         units=units,
         k=float(k),
         ratings=matrix.size,
+        equal=True,
+        free=units - 1,
     )
     left_out = int((~complete).sum())
     note = f"{left_out} of {len(complete)} units lack some rater and do not enter" if left_out else ""
@@ -152,9 +166,9 @@ def _mean_square(parts: FloatArray, freedom: int) -> float:
 
 def _form_one_or_three(s: MeanSquares, form: Form, alpha: float) -> Triple:
     if form[0] == "1":
-        error, freedom = s.within, (s.units - 1, s.ratings - s.units)
+        error, freedom = s.within, (s.free, s.ratings - s.units)
     else:
-        error, freedom = s.residual, (s.units - 1, (s.units - 1) * (int(s.k) - 1))
+        error, freedom = s.residual, (s.free, s.free * (int(s.k) - 1))
     value = (s.between - error) / (s.between + (s.k - 1) * error)
     if error <= 1e-12 * s.between:
         return value, math.nan, math.nan

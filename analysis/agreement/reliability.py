@@ -36,7 +36,9 @@ def spearman_brown(correlation: float, factor: float = 2.0) -> float:
     return factor * correlation / denominator if denominator > 0 else math.nan
 
 
-def split_half(data: Data, *, splits: int = 100, seed: int = SEED, confidence: float = 0.95) -> Estimate:
+def split_half(
+    data: Data, *, splits: int = 100, seed: int = SEED, confidence: float = 0.95, centre: float | None = None
+) -> Estimate:
     """Split-half reliability of the mean rating over random splits, stepped up to full length by Spearman–Brown.
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Each split shuffles the ratings of every unit
@@ -56,13 +58,15 @@ def split_half(data: Data, *, splits: int = 100, seed: int = SEED, confidence: f
     check_pairable(ratings.counts(), ratings)
     if splits < 1:
         raise ValueError("at least one split is needed")
-    tables = _by_size(ratings)
+    tables = _by_size(ratings, centre)
     units = sum(map(len, tables))
     if units < 3:
         raise ValueError("split-half reliability needs at least three units with two ratings")
     sizes = np.concatenate([np.full(len(table), table.shape[1]) for table in tables]).astype(np.float64)
     splits = min(splits, max(FEWEST_SPLITS, MOST_WORK // int(sizes.sum())))
-    correlation, without = _split_correlations(tables, splits, np.random.default_rng(seed))
+    correlation, without = _split_correlations(
+        tables, splits, np.random.default_rng(seed), both_orders=centre is not None
+    )
     halves, full = 1 / (sizes // 2), 1 / sizes
     value = spearman_brown(correlation, float(halves.mean() / full.mean()))
     low, high, interval_note = _jackknife_t(
@@ -77,14 +81,20 @@ def split_half(data: Data, *, splits: int = 100, seed: int = SEED, confidence: f
 
 
 def noise_ceiling(
-    data: Data, *, k: float | None = None, draws: int = DRAWS, seed: int = SEED, confidence: float = 0.95
+    data: Data,
+    *,
+    k: float | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    confidence: float = 0.95,
+    centre: float | None = None,
 ) -> Estimate:
     """The highest correlation a perfect metric can reach with mean ratings: sqrt(1 − E[s²]/k / Var(mean)).
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers, which give the s² (n − 1 in the denominator) and
     mean of each unit. ``k`` is the number of ratings per mean; by default each unit's own number, E[s²/k] in the
     formula. Another ``k`` gives the ceiling of a design with k ratings per unit: it replaces the variance of the error
-    in the means with that of k ratings.
+    in the means with that of k ratings. ``centre`` as in `split_half`: the means vary about it.
 
     Range 0 to 1. n counts units with two or more ratings. Interval: percentile bootstrap over units; a draw whose error
     is at least as large as the variance of means counts as 0. NaN with a note if this is true of the data itself.
@@ -93,7 +103,7 @@ def noise_ceiling(
     """
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
-    mean, variance, sizes = unit_moments(ratings)
+    mean, variance, sizes = unit_moments(ratings, centre)
     return ceiling_of_means(
         mean,
         variance,
@@ -103,6 +113,7 @@ def noise_ceiling(
         seed=seed,
         confidence=confidence,
         note=unit_note(ratings.per_unit.astype(np.float64)),
+        centre=None if centre is None else 0.0,
     )
 
 
@@ -116,6 +127,7 @@ def ceiling_of_means(
     seed: int = SEED,
     confidence: float = 0.95,
     note: str = "",
+    centre: float | None = None,
 ) -> Estimate:
     """`noise_ceiling` for data that has only each unit's mean, variance s² (n − 1) and number of ratings: (U,) each.
 
@@ -130,16 +142,18 @@ def ceiling_of_means(
         raise ValueError("each unit needs a mean, a variance of 0 or more, and two ratings or more")
     if k is not None and k <= 0:
         raise ValueError("the number of ratings per mean must be positive")
-    centred = mean - mean.mean()
-    parts = np.stack([variance / size, variance, centred, centred**2], axis=1)
-    value = float(_ceiling(np.ones((1, len(mean))), parts, k)[0])
+    free = -1 if centre is None else 0
+    centred = mean - (mean.mean() if centre is None else centre)
+    linear = centred if centre is None else np.zeros(len(mean))
+    parts = np.stack([variance / size, variance, linear, centred**2], axis=1)
+    value = float(_ceiling(np.ones((1, len(mean))), parts, k, free)[0])
     low, high = math.nan, math.nan
     if math.isnan(value):
         note = "; ".join(filter(None, ["the error of means is as large as their variance", note]))
     elif draws:
         chunks = _resamples(len(mean), draws, np.random.default_rng(seed))
         # A draw without a true variance has a ceiling of 0; left out, it would push the interval above the estimate.
-        ceilings = np.nan_to_num(np.concatenate([_ceiling(weights, parts, k) for weights in chunks]), nan=0.0)
+        ceilings = np.nan_to_num(np.concatenate([_ceiling(weights, parts, k, free) for weights in chunks]), nan=0.0)
         low, high = np.quantile(ceilings, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
         if math.isclose(low, high, rel_tol=0, abs_tol=1e-12):
             low, high, note = math.nan, math.nan, "; ".join(filter(None, [note, NO_WIDTH]))
@@ -157,13 +171,14 @@ def _resamples(units: int, draws: int, rng: np.random.Generator) -> Iterator[Flo
         yield weights
 
 
-def unit_moments(ratings: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
+def unit_moments(ratings: Ratings, centre: float | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Mean, variance (n − 1) and number of ratings of each unit with two or more, in an order that the input's order
     does not change.
 
-    Means are of the ratings minus the overall mean.
+    Means are of the ratings minus the overall mean, or minus the ``centre`` and of units turned around so that it does
+    not matter which way they came.
     """
-    tables = _by_size(ratings)
+    tables = _by_size(ratings, centre)
     if not tables:
         return np.empty(0), np.empty(0), np.empty(0)
     mean = np.concatenate([table.mean(axis=1) for table in tables])
@@ -171,10 +186,12 @@ def unit_moments(ratings: Ratings) -> tuple[FloatArray, FloatArray, FloatArray]:
     return mean, variance, np.concatenate([np.full(len(table), float(table.shape[1])) for table in tables])
 
 
-def _ceiling(weights: FloatArray, parts: FloatArray, k: float | None) -> FloatArray:
+def _ceiling(weights: FloatArray, parts: FloatArray, k: float | None, free: int) -> FloatArray:
+    """Of D draws (D × U). The degrees of freedom between units are their number plus ``free``: −1, or 0 if their mean
+    is known."""
     units = weights.sum(axis=1)
     error, spread, linear, square = (weights @ parts).T
-    variance = (square - linear**2 / units) / (units - 1)
+    variance = (square - linear**2 / units) / (units + free)
     true = variance - error / units
     if k is not None:
         variance = true + spread / units / k
@@ -182,24 +199,35 @@ def _ceiling(weights: FloatArray, parts: FloatArray, k: float | None) -> FloatAr
     return cast(FloatArray, np.sqrt(np.where(reliability > 0, np.minimum(reliability, 1), np.nan)))
 
 
-def _by_size(ratings: Ratings) -> list[FloatArray]:
-    """Centred ratings of units with two or more: one matrix (units × n) for each number n, in a fixed order."""
+def _by_size(ratings: Ratings, centre: float | None) -> list[FloatArray]:
+    """Centred ratings of units with two or more: one matrix (units × n) for each number n, in a fixed order.
+
+    With a ``centre``, units are turned around it where that makes their smallest rating larger (or the next, if equal).
+    """
     sizes = ratings.per_unit
     value = ratings.numbers()
-    value = (value - np.sort(value).mean())[np.argsort(ratings.unit, kind="stable")]
+    value = (value - (np.sort(value).mean() if centre is None else centre))[np.argsort(ratings.unit, kind="stable")]
     start = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     tables = []
     for size in np.unique(sizes[sizes >= 2]):
         rows = np.nonzero(sizes == size)[0]
         table = np.sort(value[start[rows][:, None] + np.arange(size)], axis=1)
+        if centre is not None:
+            turned = -table[:, ::-1]
+            first = (turned != table).argmax(axis=1)[:, None]
+            larger = np.take_along_axis(turned, first, axis=1) > np.take_along_axis(table, first, axis=1)
+            table = np.where(larger, turned, table)
         tables.append(table[np.lexsort(table.T[::-1])])
     return tables
 
 
-def _split_correlations(tables: list[FloatArray], splits: int, rng: np.random.Generator) -> tuple[float, FloatArray]:
+def _split_correlations(
+    tables: list[FloatArray], splits: int, rng: np.random.Generator, *, both_orders: bool
+) -> tuple[float, FloatArray]:
     """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,).
 
-    A split in which either half does not vary has no r and is left out.
+    A split in which either half does not vary has no r and is left out. With ``both_orders`` r is about 0, the mean of
+    every unit and its mirror image.
     """
     correlations: list[float] = []
     total, defined = np.zeros(1), np.zeros(1)
@@ -211,10 +239,12 @@ def _split_correlations(tables: list[FloatArray], splits: int, rng: np.random.Ge
             first.append(shuffled[:, :half].mean(axis=1))
             second.append(shuffled[:, half : 2 * half].mean(axis=1))
         a, b = np.concatenate(first), np.concatenate(second)
-        a, b, n = a - a.mean(), b - b.mean(), len(a)
+        n = len(a)
+        a, b = (a, b) if both_orders else (a - a.mean(), b - b.mean())
         ab, aa, bb = a * b, a * a, b * b
         correlations.append(float(_pearson(np.array([[n, 0, 0, ab.sum(), aa.sum(), bb.sum()]]))[0]))
-        parts = [np.full(n, n - 1.0), -a, -b, ab.sum() - ab, aa.sum() - aa, bb.sum() - bb]
+        sums_without = [np.zeros(n), np.zeros(n)] if both_orders else [-a, -b]
+        parts = [np.full(n, n - 1.0), *sums_without, ab.sum() - ab, aa.sum() - aa, bb.sum() - bb]
         without = _pearson(np.stack(parts, axis=1))
         total, defined = total + np.nan_to_num(without), defined + ~np.isnan(without)
     correlations = [r for r in correlations if not math.isnan(r)]

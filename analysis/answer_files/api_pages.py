@@ -8,14 +8,15 @@ their factors.
 from __future__ import annotations
 
 import json
-from functools import partial
+from collections.abc import Mapping
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from analysis.answer_files.columns import ARM_FACTOR, RESERVED, named_apart
-from analysis.answer_files.files import COUNTED_ROLES
+from analysis.answer_files.columns import ARM_FACTOR, OWN, RESERVED, named_apart
+from analysis.answer_files.files import COUNTED_ROLES, PARAMETER, LevelColumn
 from analysis.answer_files.rows import OF_RATINGS, Column, RowsFile, taken
 from analysis.input_errors import InputError
 
@@ -49,8 +50,49 @@ def read_api_answers(path: str) -> RowsFile:
     if frame.empty:
         raise InputError(path, "ratings", "no answer is in the figures", "see the field included")
     study = whole.get("study")
-    arms = study.get("arms", []) if isinstance(study, dict) else []
-    return RowsFile(path, columns_of(frame, items, arms))
+    if not isinstance(study, dict) or not isinstance(study.get("factors") or {}, dict):
+        return RowsFile(path, columns_of(frame, items, []))
+    factors = study.get("factors")
+    declared = {name: settings for name, settings in factors.items() if isinstance(settings, dict)} if factors else {}
+    return ApiFile(path, columns_of(frame, items, study.get("arms") or []), declared)
+
+
+class ApiFile(RowsFile):
+    """Answers with what the address of the study returned. ``declared``: the settings of its factors by their names."""
+
+    declares = True
+
+    def __init__(self, path: str, columns: Mapping[str, Column], declared: Mapping[str, Mapping[str, Any]]) -> None:
+        super().__init__(path, columns)
+        self._declared = declared
+
+    @cached_property
+    def factors(self) -> list[LevelColumn]:
+        """The declared factors of items and of arms, then what is found where nobody declared any of that sort.
+
+        Factors of parts and of workers have no column of levels here: the bundle has them.
+        """
+        declared = []
+        for name, settings in self._declared.items():
+            if column := self._column_of(name, settings.get("of", "")):
+                declared.append(LevelColumn(name, column, settings.get("reference", "")))
+        names, sorts = {factor.name for factor in declared}, {is_of_arms(factor) for factor in declared}
+        return declared + [
+            factor for factor in super().factors if factor.name not in names and is_of_arms(factor) not in sorts
+        ]
+
+    def _column_of(self, name: str, of: str) -> str:
+        """The column of the factor's levels; empty if there is none. As declared without ``of``: items come first."""
+        of_items = [f"{OWN}{name}", *([] if name in RESERVED else [name])]
+        if PARAMETER in self.names and name == self._parameter:
+            of_items.append(PARAMETER)
+        of_arms = [f"{ARM_FACTOR}{name}", *(["arm"] if name == "arm" else [])]
+        columns = {"item": of_items, "arm": of_arms, "": [*of_items, *of_arms]}.get(of, [])
+        return next((column for column in columns if column in self.names), "")
+
+
+def is_of_arms(factor: LevelColumn) -> bool:
+    return factor.column == "arm" or factor.column.startswith(ARM_FACTOR)
 
 
 def records_in(path: str, name: str, content: Any) -> list[dict[str, Any]]:

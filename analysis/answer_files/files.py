@@ -78,6 +78,8 @@ class AnswerFile(ABC):
 
     #: Whether it says itself what was asked and what can be compared.
     is_study: ClassVar[bool]
+    #: Whether it contains the factors that the study declares, with their references.
+    declares: bool = False
 
     def __init__(self, path: str) -> None:
         self.path = path

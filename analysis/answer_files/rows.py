@@ -81,6 +81,8 @@ def taken(by_key: Mapping[Any, Any] | pd.Series, keys: pd.Series) -> pd.Categori
 class BundleFile(RowsFile):
     """A study with its description. ``data``: the study."""
 
+    declares = True
+
     def __init__(self, path: str, data: StudyData) -> None:
         self.data = data
         ratings = data.ratings

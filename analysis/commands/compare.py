@@ -104,6 +104,9 @@ def print_tables(
                 print_wmt(wmt_systems(of_criterion.answers, factor))
         if of_criterion.label in crossings:
             print_crossing(" and ".join(args.factor), crossings[of_criterion.label])
+    shown_comparisons = [comparison for by_factor in comparisons.values() for comparison in by_factor.values()]
+    if whole.reference_note and any(len(comparison.levels) > 2 for comparison in shown_comparisons):
+        print(f"\n{whole.reference_note}")
     if whole.notes:
         print("\nNot compared")
     for note in dict.fromkeys(whole.notes):
@@ -151,7 +154,12 @@ def compare_factor(args: argparse.Namespace, answers: Answers, factor: Factor) -
     comparison = compare_levels(
         answers, factor.codes, factor.levels, reference=reference, margin=args.margin, level=args.confidence
     )
-    return replace(comparison, notes=(*factor.notes, *comparison.notes))
+    notes = [*factor.notes, *comparison.notes]
+    if reference and not args.reference:
+        notes.append(f"The reference is {reference}, as the study declares; --reference LEVEL names another.")
+    elif factor.reference and not reference:
+        notes.append(f"No answer has the declared reference {factor.reference}, so all pairs are compared.")
+    return replace(comparison, notes=tuple(notes))
 
 
 def outcome_of(
@@ -190,6 +198,7 @@ def outcome_of(
                 ],
                 "differences": [without_nan({key: getattr(d, key) for key in kept}) for d in comparison.differences],
                 "family": comparison.family,
+                "reference": comparison.reference,
                 "notes": list(comparison.notes),
             }
     for label, crossing in crossings.items():

@@ -51,6 +51,8 @@ class Input:
     compared: list[Compared] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    #: On the level that the others are compared with.
+    reference_note: str = ""
 
 
 def read_input(args: argparse.Namespace, source: AnswerFile) -> Input:
@@ -184,6 +186,11 @@ def of_study(args: argparse.Namespace, source: AnswerFile) -> Input:
         what = "there is nothing to compare: no column such as system with two levels or more, and no arms"
         raise InputError(args.file, "", what, "name a column of levels with --factor")
     whole = Input()
+    if not source.declares and not args.reference:
+        whole.reference_note = (
+            "This file does not contain the reference that the study may declare, so every level is compared with "
+            "every other. To compare with one level, name it with --reference, or use the bundle."
+        )
     frames = []
     if all(criterion.level in ("pairwise", "text") for criterion in source.criteria):
         raise InputError(args.file, "", "every question compares two texts, or asks for words", PREFERENCE)

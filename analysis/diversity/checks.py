@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Bools, Floats
+from analysis.estimate import LARGEST
+from analysis.inference import orders_alike
 
 CONSTANT_SCORES = "all scores are the same, so they have no correlation with anything"
 
@@ -55,3 +57,10 @@ def high_class(labels: Floats) -> Bools:
 
 def is_constant(values: Floats) -> bool:
     return bool((values == values[0]).all())
+
+
+def note_on_ranks(scores: Floats, labels: Floats) -> str:
+    """What a reader of ρ must know: there is none, or it is the largest possible. Otherwise nothing."""
+    if is_constant(scores):
+        return CONSTANT_SCORES
+    return LARGEST if orders_alike(scores, labels) else ""

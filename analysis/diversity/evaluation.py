@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.diversity.association import Floats, pearson_draws, spearman_draws
-from analysis.diversity.checks import CONSTANT_SCORES, LabelError, high_class, is_constant, paired_columns
+from analysis.diversity.checks import (
+    CONSTANT_SCORES,
+    LabelError,
+    high_class,
+    is_constant,
+    note_on_ranks,
+    paired_columns,
+)
 from analysis.diversity.oca import Threshold, oca_estimate
 from analysis.diversity.resampling import (
     Bootstrap,
@@ -78,6 +85,7 @@ def dec_test(
     x, y, groups = in_order(x, y, groups)
     ones = np.ones((1, len(x)))
     note = CONSTANT_SCORES if is_constant(x) else ""
+    of_ranks = note_on_ranks(x, y)
 
     def spearman(weights: Floats) -> Floats:
         return spearman_draws(x, y, weights)
@@ -86,7 +94,7 @@ def dec_test(
         return pearson_draws(x, y, weights)
 
     return DecTest(
-        bootstrap_estimate(float(spearman(ones)[0]), spearman, len(x), plan, groups=groups, note=note),
+        bootstrap_estimate(float(spearman(ones)[0]), spearman, len(x), plan, groups=groups, note=of_ranks),
         bootstrap_estimate(float(pearson(ones)[0]), pearson, len(x), plan, groups=groups, note=note),
     )
 
@@ -150,7 +158,7 @@ def con_test(
         return spearman_draws(x, high.astype(float), weights)
 
     value = float(rho(np.ones((1, len(x))))[0])
-    note = CONSTANT_SCORES if is_constant(x) else ""
+    note = note_on_ranks(x, y)
     oca, threshold = oca_estimate(x, y, plan=plan, groups=groups)
     return ConTest(
         bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note),

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike, NDArray
 from analysis.diversity.association import Floats, spearman_draws
 from analysis.diversity.checks import paired_columns, without_noise
 from analysis.diversity.resampling import Bootstrap, bootstrap_estimate, in_order
-from analysis.estimate import Estimate, wilson
+from analysis.estimate import LARGEST, Estimate, wilson
+from analysis.inference import orders_alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ def ranking_test(
     note = "no pair differs in its scores" if not x.any() else ""
     if not y.any():
         note = "no pair differs in its parameters"
+    if not note and orders_alike(np.append(x, -x), np.append(y, -y)):
+        note = LARGEST
     estimate = bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note)
     hits = (np.sign(x) * np.sign(y) > 0).astype(float)
     share, equal = float(hits.mean()), int((y == 0).sum())

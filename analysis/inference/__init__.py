@@ -1,7 +1,7 @@
 """Intervals and tests for figures about new items and new workers: one core for every page, command and export."""
 
 from analysis.inference.contrasts import LEAST_CLUSTERS, Bounds, Contrasts, bounds_of_difference
-from analysis.inference.correlation import mean_correlation
+from analysis.inference.correlation import mean_correlation, orders_alike
 from analysis.inference.crossed import Figures, figures_from_influence, ratios
 from analysis.inference.dimensions import Dimensions
 from analysis.inference.level_figures import LevelFigures
@@ -22,6 +22,7 @@ __all__ = [
     "mean_correlation",
     "mean_estimate",
     "median_estimate",
+    "orders_alike",
     "ranked_figures",
     "ranking_of",
     "ratios",

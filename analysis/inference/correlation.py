@@ -11,12 +11,13 @@ Sources: influence functions of Pearson's r (Devlin, Gnanadesikan & Kettenring 1
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.estimate import Estimate
+from analysis.estimate import LARGEST, Estimate
 from analysis.inference.cluster_sums import Floats, Ints
 from analysis.inference.crossed import figures_from_influence
 from analysis.inference.dimensions import Dimensions
@@ -79,7 +80,23 @@ def mean_correlation(
         deviations, cautious = _without_workers(deviations, dimensions.codes["workers"], len(label_values))
     influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
     figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
-    return figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
+    estimate = figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
+    if kind == "spearman" and orders_alike(x, y):
+        estimate = replace(estimate, note=LARGEST)
+    return estimate
+
+
+def orders_alike(scores: ArrayLike, labels: ArrayLike) -> bool:
+    """Whether the scores (n,) rise, or fall, with every step of the labels (n,), so that no rank correlation with these
+    labels is further from 0. Scores of equal labels may differ. Not if all labels are the same."""
+    x, y = np.asarray(scores, dtype=float), np.asarray(labels, dtype=float)
+    steps, codes = np.unique(y, return_inverse=True)
+    if len(steps) < 2:
+        return False
+    lowest, highest = np.full(len(steps), math.inf), np.full(len(steps), -math.inf)
+    np.minimum.at(lowest, codes, x)
+    np.maximum.at(highest, codes, x)
+    return bool((highest[:-1] < lowest[1:]).all() or (lowest[:-1] > highest[1:]).all())
 
 
 def _without_workers(deviations: Floats, workers: Ints, items: int) -> tuple[Floats, bool]:

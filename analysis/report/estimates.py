@@ -37,6 +37,11 @@ def with_interval(estimate: Estimate, digits: int = 2) -> str:
     return value if math.isnan(estimate.low) else f"{value} {interval(estimate, digits)}"
 
 
+def looks_certain(estimate: Estimate, digits: int) -> bool:
+    """Whether both ends of the interval are printed alike."""
+    return not math.isnan(estimate.low) and number(estimate.low, digits) == number(estimate.high, digits)
+
+
 def size(estimate: Estimate) -> str:
     """1 set, 200 sets."""
     return counted(estimate.n, estimate.n_of.removesuffix("s"))

@@ -15,8 +15,15 @@ import numpy as np
 import pandas as pd
 
 from analysis.estimate import Estimate, p_value
-from analysis.report.estimates import NONE, how, interval, number, size, with_interval
+from analysis.report.estimates import NONE, how, interval, looks_certain, number, size, with_interval
 
+#: Under a table in which both ends of an interval are printed alike.
+SAME_ENDS = (
+    "Where both ends of an interval are the same, resamples of these answers hardly differ. That does not make the "
+    "figure certain."
+)
+#: With so many, a table is set narrower.
+MANY_COLUMNS = 7
 Kind = Literal["text", "number", "code", "name", "prose", "texts", "how", "p"]
 
 
@@ -94,11 +101,23 @@ class Table:
             [column.value(record, position) for position, column in enumerate(self.columns)] for record in self.records
         ]
         object.__setattr__(self, "rows", rows)
+        narrow = any(
+            isinstance(value, Estimate) and column.kind == "number" and looks_certain(value, column.digits)
+            for row in rows
+            for column, value in zip(self.columns, row, strict=True)
+        )
+        if narrow:
+            object.__setattr__(self, "note", f"{self.note} {SAME_ENDS}".strip())
 
     @property
     def stacks(self) -> bool:
         """Whether the table is too wide for a phone, which then shows each row as a list of its cells."""
         return len(self.columns) > 4 or any(column.kind in ("prose", "texts", "how") for column in self.columns)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether its columns only fit beside each other with less room between them."""
+        return len(self.columns) >= MANY_COLUMNS
 
     @property
     def body(self) -> list[list[Cell]]:
@@ -127,6 +146,8 @@ def estimates_table(
         Column("n", shows=lambda record: size(record[1])),
         Column("How", "how", shows=lambda record: record[1]),
     ]
+    if any(looks_certain(estimate, digits) for _, estimate in records):
+        note = f"{note} {SAME_ENDS}".strip()
     return Table(caption, columns, records, note, fold)
 
 

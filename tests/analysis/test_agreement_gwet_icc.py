@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from analysis.agreement import gwet_ac1, gwet_ac2, icc, ratings_from_arrays, ratings_from_matrix
 from analysis.agreement.icc import FORMS, one_way, two_way
@@ -165,3 +166,30 @@ def test_degenerate_ratings_are_undefined_with_a_reason() -> None:
 def test_data_without_an_icc_are_refused(data: Any, form: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         icc(data, form)
+
+
+def compared_sets() -> tuple[Any, Any]:
+    """25 pairs on 1 to 5, of which 3 says “the same”, by six raters; and with every other pair turned around."""
+    rng = np.random.default_rng(4)
+    table = np.clip(np.round(3.7 + rng.normal(0, 1, (25, 1)) + rng.normal(0, 1, (25, 6))), 1, 5)
+    turned = np.where(np.arange(25)[:, None] % 2, 6 - table, table)
+    return table, turned
+
+
+@pytest.mark.parametrize("form", ["1,1", "1,k"])
+def test_icc_of_comparisons_does_not_depend_on_which_comes_first(form: Any) -> None:
+    """Every pair and its mirror image by `f_oneway` (SciPy), whose 49 degrees of freedom between 50 means are 50, since
+    their mean is known."""
+    table, turned = compared_sets()
+    f = float(stats.f_oneway(*table, *(6 - table)).statistic) * 49 / 50
+    single = (f - 1) / (f + 5)
+    expected = single if form == "1,1" else 1 - 1 / f
+    first, second = icc(table, form, centre=3), icc(turned, form, centre=3)
+    assert (first.value, second.value) == pytest.approx((expected, expected))
+    assert (first.low, first.high) == pytest.approx((second.low, second.high))
+    assert abs(icc(table, form).value - icc(turned, form).value) > 0.01
+
+
+def test_icc_about_a_centre_has_form_one() -> None:
+    with pytest.raises(ValueError, match="have form 1, not 2,1"):
+        icc(compared_sets()[0], "2,1", centre=3)

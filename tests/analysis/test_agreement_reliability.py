@@ -193,3 +193,23 @@ def test_very_many_ratings_have_fewer_splits(monkeypatch: pytest.MonkeyPatch) ->
     fewer = split_half(scores)
     assert "10 splits" in fewer.method
     assert (fewer.value, fewer.low, fewer.high) == pytest.approx((whole.value, whole.low, whole.high), abs=0.05)
+
+
+# --- comparisons of which either side may be the first
+
+
+@pytest.mark.parametrize("statistic", [split_half, noise_ceiling])
+def test_which_of_two_things_comes_first_changes_no_digit(statistic: Any) -> None:
+    _, scores = ratings_of(40, 5, missing=0.2)
+    scores = np.round(scores + 0.5)  # the first is mostly better
+    turned = np.where(np.arange(40)[:, None] % 2, 6 - (scores + 3), scores + 3)
+    assert statistic(turned, centre=3) == statistic(scores + 3, centre=3)
+    assert statistic(turned).value != pytest.approx(statistic(scores + 3).value, abs=0.005)
+
+
+def test_the_ceiling_of_comparisons_is_that_of_every_pair_in_both_orders() -> None:
+    """By hand: the means vary about the middle of the scale, √(1 − E[s²]/k / E[(mean − 3)²])."""
+    _, scores = ratings_of(60, 4)
+    expected = math.sqrt(1 - scores.var(axis=1, ddof=1).mean() / 4 / (scores.mean(axis=1) ** 2).mean())
+    assert noise_ceiling(scores + 3, centre=3).value == pytest.approx(expected)
+    assert split_half(scores + 3, centre=3, splits=400).value == pytest.approx(expected**2, abs=0.01)

@@ -208,3 +208,68 @@ def test_a_study_of_own_texts_has_workers_as_clusters(tmp_path: Path, capsys: py
     estimates = figures(capsys, "compare", saved(tmp_path / "own.csv", answers(about="own")))["estimates"]
     assert "6 workers" in estimates["fluent.system.mean.a"]["method"]
     assert "items" not in estimates["fluent.system.mean.a"]["method"]
+
+
+def three_systems() -> list[dict[str, str]]:
+    """A third system, c, between the others."""
+    third = [
+        row | {"item": row["item"].replace("a", "c"), "system": "c", "value": str(float(row["value"]) - 1)}
+        for row in answers()
+        if row["system"] == "a"
+    ]
+    return [*answers(), *third]
+
+
+def api_of(path: Path, rows: Iterable[Mapping[str, str]], study: Mapping[str, Any]) -> str:
+    """The same answers as the API returns them."""
+    renamed = {"criterion": "question", "part": "target", "answer_text": "text"}
+    ratings = [
+        {renamed.get(name, name): cell for name, cell in row.items() if name != "system"} | {"included": True}
+        for row in rows
+    ]
+    items = [{"item": row["item"], "columns": {"system": row["system"]}} for row in rows]
+    path.write_text(json.dumps({"ratings": ratings, "items": items, "study": study}))
+    return str(path)
+
+
+def test_a_declared_reference_is_used_where_the_file_has_the_study(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = {"factors": {"system": {"reference": "b"}}, "arms": []}
+    path = api_of(tmp_path / "api.json", three_systems(), study)
+    assert main(["compare", path]) == 0
+    out = capsys.readouterr().out
+    assert "Holm’s correction: all differences from b, 2" in out
+    assert "The reference is b, as the study declares; --reference LEVEL names another." in out
+    assert main(["compare", path, "--factor", "system", "--reference", "c"]) == 0
+    out = capsys.readouterr().out
+    assert "all differences from c, 2" in out and "as the study declares" not in out
+
+
+def test_a_declared_reference_without_answers_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = {"factors": {"system": {"of": "item", "reference": "human"}}, "arms": []}
+    assert main(["compare", api_of(tmp_path / "api.json", three_systems(), study)]) == 0
+    out = capsys.readouterr().out
+    assert "No answer has the declared reference human, so all pairs are compared." in out
+    assert "all pairs of levels, 3" in out
+
+
+def test_a_file_without_the_study_says_that_it_has_no_declared_reference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(tmp_path / "long.csv", three_systems())
+    note = "This file does not contain the reference that the study may declare"
+    assert main(["compare", path]) == 0
+    assert note in capsys.readouterr().out
+    assert main(["compare", path, "--factor", "system", "--reference", "b"]) == 0
+    assert note not in capsys.readouterr().out
+
+
+def test_declared_factors_of_arms_are_read_from_the_api(tmp_path: Path) -> None:
+    """A declared factor of arms takes the place of what is found among the arms; factors of parts need the bundle."""
+    arms = [{"name": "b", "factors": {"training": "none"}}, {"name": "c", "factors": {"training": "examples"}}]
+    rows = [row | {"arm": "b" if row["worker"] < "w3" else "c"} for row in three_systems()]
+    factors = {"training": {"of": "arm", "reference": "none"}, "order": {"of": "part", "parts": {"1": "x", "2": "y"}}}
+    file = open_answers(api_of(tmp_path / "api.json", rows, {"factors": factors, "arms": arms}))
+    named = [(factor.name, factor.column, factor.reference) for factor in file.factors]
+    assert named == [("training", "arm:training", "none"), ("system", "system", "")]

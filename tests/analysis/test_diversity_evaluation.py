@@ -12,6 +12,7 @@ from scipy import stats
 from analysis.diversity.evaluation import con_test, dec_test, subsampled
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.resampling import Bootstrap, context_groups
+from analysis.estimate import LARGEST
 
 
 def sample(n: int = 120, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
@@ -254,3 +255,20 @@ def test_published_con_test(released: Path, name: str, column: str, rho: float, 
         # The columns are rounded to three decimals, which ties scores that differ: OCA is up to 0.005 lower there.
         assert own.rho.value == pytest.approx(found.rho.value, abs=0.001)
         assert 0 <= own.oca.value - found.oca.value <= 0.0051
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "largest"),
+    [
+        ([1, 2, 3, 4], [0, 0, 1, 1], True),
+        ([4, 3, 2, 1], [0, 0, 1, 1], True),  # as far from 0 on the other side
+        ([1, 3, 2, 4], [0, 0, 1, 1], False),
+        ([1, 2, 2, 4], [0, 0, 1, 1], False),  # a tie across the classes
+        ([1, 2, 5, 9], [0.1, 0.2, 0.3, 0.4], True),
+    ],
+)
+def test_a_correlation_at_its_largest_says_that_this_is_not_certainty(
+    scores: list[float], labels: list[float], largest: bool
+) -> None:
+    note = dec_test(scores, labels, plan=Bootstrap(draws=50)).spearman.note
+    assert (LARGEST in note) == largest

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.description import ReportSection
+from analysis.estimate import LARGEST
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import built
 from tests.analysis.support.studies import (
@@ -159,3 +161,22 @@ def test_the_command_line_gives_the_numbers_of_the_report(tmp_path: Path, capsys
     assert agreed["krippendorff_alpha"] == report["Krippendorff’s α, ordinal"]
     human = sections["diversity"]["diversity"]["tests"]["absHDS"]
     assert (tested["rho"]["value"], tested["oca"]) == (human["spearman"]["value"], human["second"])
+
+
+def test_a_figure_at_its_largest_is_not_shown_as_certain(tmp_path: Path) -> None:
+    """People who separate the classes: ρ cannot be larger, whichever sets and workers are drawn."""
+    values: Values = {
+        (a_class["item"], f"w{worker}"): 2.0 + 2 * a_class["item"].startswith("high") + (worker < at % 4)
+        for at, a_class in enumerate(CLASSES)
+        for worker in range(6)
+    }
+    page, sections = built(study_data(CLASSES, values), tmp_path)
+
+    rho = sections["diversity"]["diversity"]["tests"]["absHDS"]["spearman"]
+    assert rho["value"] == pytest.approx(4 / math.sqrt(21))  # ranks 1 … 8 against two classes of four, by hand
+    assert rho["low"] is None
+    assert LARGEST in rho["note"]
+    assert f"ρ of absHDS: {LARGEST}." in page
+    assert f" ({LARGEST}); OCA" in page
+    page, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+    assert LARGEST not in page

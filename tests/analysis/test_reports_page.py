@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from analysis.estimate import Estimate
 from analysis.report import write_report
 from analysis.report.sections.collected import completeness
+from analysis.report.tables import SAME_ENDS, Column, Table
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import Page, built, is_sound
 from tests.analysis.support.studies import (
@@ -175,3 +177,11 @@ def test_the_list_of_contents_stays_in_sight(tmp_path: Path) -> None:
     style = text.partition("<style>")[2].partition("</style>")[0]
     assert re.search(r"\.contents \{[^}]*position: sticky; top: 0", style)
     assert "scroll-margin-top" in style
+
+
+def test_an_interval_whose_ends_look_alike_is_explained() -> None:
+    def table(low: float) -> Table:
+        return Table("Means", [Column("Mean", digits=2, shows="mean")], [{"mean": Estimate(0.5, low, 0.5021)}], "Note.")
+
+    assert table(0.4999).note == f"Note. {SAME_ENDS}"
+    assert table(0.49).note == "Note."

@@ -7,7 +7,7 @@ import pytest
 
 from analysis.inference import Dimensions, LevelFigures, ratios
 from bench.level_trials import layout_of
-from bench.many_studies import spreads
+from bench.many_studies import Layout, spreads
 from bench.replications import Design
 from bench.uncertainty import cells_of, counted_in, seed_of
 from bench.uncertainty_trials import TRIALS
@@ -22,8 +22,24 @@ LEAST, MOST = 0.925, 0.975
 def test_many_studies_at_once_have_the_variances_of_the_core(kind: str, design: Design) -> None:
     rng = np.random.default_rng(3)
     layout = layout_of(design, kind, rng)
-    if layout is None:  # an arm has too few items
-        return
+    if layout is not None:  # an arm may have too few items
+        check_spreads(layout, design, rng)
+
+
+@pytest.mark.parametrize("kind", ["nested", "crossed", "arms"])
+def test_many_studies_without_multipliers_have_the_variances_of_the_core(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The published formula, which is used where the design cannot tell the effects apart."""
+    for module in ("analysis.inference.level_figures", "analysis.inference.crossed", "bench.many_studies"):
+        monkeypatch.setattr(f"{module}.multipliers", lambda *arguments: None)
+    design, rng = Design(30, 12, 3, 1, 1), np.random.default_rng(3)
+    layout = layout_of(design, kind, rng)
+    assert layout is not None
+    check_spreads(layout, design, rng)
+
+
+def check_spreads(layout: Layout, design: Design, rng: np.random.Generator) -> None:
     values = rng.normal(size=(len(layout.items), 6)) + rng.normal(size=(design.items, 6))[layout.items]
     value, variance, freedom = spreads(layout, values)
     dimensions = Dimensions.of(items=layout.items, workers=layout.workers)

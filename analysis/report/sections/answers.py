@@ -279,7 +279,7 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
     if compares_nobody(source, frame):
         return {}
     level, draws, seed = question.scale.level, source.draws, source.seed
-    both_orders = False
+    both_orders, centre = False, None
     if level == "pairwise":
         frame, both_orders = for_agreement(source, frame)
     middles = [score.middle for score in source.scores if score.topic == question.topic and score.middle is not None]
@@ -287,6 +287,7 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
         points = [point.value for point in question.scale.points]
         middle = middles[0] if middles else 0.0
         both_orders = bool(points) and sorted(points) == sorted(2 * middle - value for value in points)
+        centre = middle if both_orders else None
     ratings = as_ratings(question, frame)
     alpha = ALPHA_LEVEL[level]
     coefficients: dict[str, Callable[[], Estimate]] = {
@@ -296,10 +297,10 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
         coefficients["Fleiss’ κ"] = lambda: fleiss_kappa(ratings, both_orders=both_orders)
         coefficients["Percent agreement"] = lambda: percent_agreement(ratings)
     if level in NUMERIC:
-        coefficients["ICC(1,1)"] = lambda: icc(ratings, "1,1")
-        coefficients["ICC(1,k)"] = lambda: icc(ratings, "1,k")
-        coefficients["Split-half"] = lambda: split_half(ratings, seed=seed)
-        coefficients["Noise ceiling"] = lambda: noise_ceiling(ratings, draws=draws, seed=seed)
+        coefficients["ICC(1,1)"] = lambda: icc(ratings, "1,1", centre=centre)
+        coefficients["ICC(1,k)"] = lambda: icc(ratings, "1,k", centre=centre)
+        coefficients["Split-half"] = lambda: split_half(ratings, seed=seed, centre=centre)
+        coefficients["Noise ceiling"] = lambda: noise_ceiling(ratings, draws=draws, seed=seed, centre=centre)
     units = int((ratings.per_unit > 0).sum())
     return {name: attempt(coefficient, n=units) for name, coefficient in coefficients.items()}
 

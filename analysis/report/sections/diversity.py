@@ -12,7 +12,8 @@ from typing import Any
 from analysis import plots
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.oca import Threshold
-from analysis.estimate import Estimate
+from analysis.estimate import LARGEST, Estimate
+from analysis.findings.answers import names_in_words
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Highlight, Note, Part, Section
 from analysis.report.estimates import interval, number, with_interval
 from analysis.report.figures import interval_bars, values_in_words
@@ -96,7 +97,8 @@ def tests_in_words(sets: Sets, tests: Sequence[Tested]) -> str:
     if math.isnan(people.spearman.value):
         return f"It cannot be tested against {sets.name}: {people.spearman.note}."
     second = f"{SECOND[sets.kind]} {with_interval(people.second)}"
-    sentence = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}; {second}."
+    largest = f" ({LARGEST})" if LARGEST in people.spearman.note else ""
+    sentence = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}{largest}; {second}."
     defined = [test for test in metrics if not math.isnan(test.spearman.value)]
     if not defined:
         return sentence
@@ -162,6 +164,9 @@ def tests_table(sets: Sets, tests: Sequence[Tested], note: str) -> Table:
     ]
     if not any(undefined(test) for test in tests):
         columns.pop()
+    largest = [title_of(sets, test.measure) for test in tests if LARGEST in test.spearman.note]
+    if largest:
+        note = f"{note} ρ of {names_in_words(largest)}: {LARGEST}."
     return Table(f"Scores against {sets.name}", columns, tests, note)
 
 
