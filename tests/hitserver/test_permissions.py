@@ -32,6 +32,7 @@ VALUES = {
     "<str:name>": "report.html",
     "<slug:kind>": "long",
     "<slug:format>": "csv",
+    "<slug:key>": "time-0",
     "<int:user_id>": "1",
     "<int:number>": "0",
     "<slug:name>": RUN,

@@ -86,6 +86,7 @@ class Everybody:
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
             values["name"] = "report.html"
+        values["key"] = "top_p-distinct" if route.startswith("console/runs/") else "time-0"
         if "images/" in route or route.startswith("media/"):
             media = self.study.media.get()
             values |= {"pk": str(media.pk), "name": media.key, "width": "480"}
@@ -117,7 +118,7 @@ def make_everybody() -> Everybody:
     Membership.objects.create(study=study, user=users["viewer"], role="viewer")
     Membership.objects.create(study=study, user=users["owner"], role="owner")
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
-    make_run({"greedy": [["a secret text"]]}, name=RUN)
+    make_run({f"top_p={share}": [["a secret text"]] for share in (0.3, 0.5, 0.9)}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
     return Everybody(users, study, market, cases_of(users, market), {role: _signed_in(users[role]) for role in users})
