@@ -11,8 +11,7 @@ from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import DRAWS
 from analysis.paper import PaperFolderError, write_paper
-from analysis.report import NUMBERS, PAGE, failed_sections, write_report
-from analysis.report.png_files import save_pngs
+from analysis.report import NUMBERS, PAGE, failed_sections, save_pngs, write_report
 from analysis.tables import InputError
 
 

@@ -349,8 +349,7 @@ class Command(ReviewActions):
             self.say(output.status_lines(study, get_type(study.task_type).title, progress))
 
     def report(self, *, slug: str, out: Path | None, png: bool, paper: Path | None, no_pictures: bool) -> None:
-        from analysis.report import failed_sections, write_report
-        from analysis.report.png_files import save_pngs
+        from analysis.report import failed_sections, save_pngs, write_report
         from annotation.results.frames import study_data
 
         study = study_called(slug)
