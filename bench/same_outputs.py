@@ -462,6 +462,7 @@ IN_STUDY: dict[str, Callable[[str], list[object]]] = {
     "images/": lambda slug: [1],
     "members/": lambda slug: [1],
     "exports/": lambda slug: [*exports_of(slug), ("long", "zip"), ("none", "csv")],
+    "report/figures/": lambda slug: ["time-0"],
     "report/": lambda slug: ["report.html", "report.json"],
     "platforms/on/": lambda slug: ["link", "mturk", "panel", "prolific"],
 }
@@ -497,6 +498,7 @@ FIXED: dict[str, Callable[[], list[tuple[object, ...]]]] = {
     "console/runs/<slug:run_name>/report/<str:name>": lambda: list(
         itertools.product(run_names(), ("report.html", "report.json"))
     ),
+    "console/runs/<slug:run_name>/report/figures/<slug:key>.png": lambda: [(name, "none") for name in run_names()],
     **dict.fromkeys(
         (f"console/runs/<slug:name>/{end}" for end in ("", "progress/", "cancel/", "resume/", "report/")),
         lambda: [(name,) for name in run_names()],

@@ -11,7 +11,7 @@ from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
 from analysis.estimate import DRAWS
 from analysis.paper import PaperFolderError, write_paper
-from analysis.report import NUMBERS, PAGE, failed_sections, write_report
+from analysis.report import NUMBERS, PAGE, failed_sections, save_pngs, write_report
 from analysis.tables import InputError
 
 
@@ -24,6 +24,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("bundle", metavar="BUNDLE", help="folder or .zip file")
     parser.add_argument("--out", metavar="DIR", help="folder for the report, created if missing")
+    parser.add_argument(
+        "--png", action="store_true", help="with --out: also every figure as a PNG file, in DIR/figures"
+    )
     parser.add_argument("--paper", metavar="DIR", help="folder for the paper's part, new or empty")
     parser.add_argument("--no-pictures", action="store_true", help="with --paper: no pictures of the workers' pages")
     parser.add_argument("--draws", type=draws_not_none, default=DRAWS, help=f"bootstrap resamples (default: {DRAWS})")
@@ -37,11 +40,15 @@ def add_parser(subparsers: Subparsers) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.out and not arguments.paper:
         raise InputError("", "", "nothing to write", "give --out DIR, --paper DIR or both")
+    if arguments.png and not arguments.out:
+        raise InputError("", "--png", "the figures belong to a report", "give --out DIR, too; --paper has its own")
     if not is_bundle(arguments.bundle) and Path(arguments.bundle).exists():
         fix = "export the bundle: manage.py study export NAME --kind bundle"
         raise InputError(arguments.bundle, "", "the report needs the study’s description, which only a bundle has", fix)
     try:
         problems = write_paper_of(arguments) if arguments.paper else write_report_of(arguments)
+        if arguments.png:
+            save_pngs(Path(arguments.out))
     except BundleError as error:
         raise InputError(arguments.bundle, "", str(error).removeprefix(f"{arguments.bundle}: ")) from error
     except PaperFolderError as error:

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.report.files import NUMBERS, PAGE, VERSION, failed_sections
+from analysis.report.png_files import save_pngs
 
 if TYPE_CHECKING:
     from analysis.data import StudyData
 
-__all__ = ["NUMBERS", "PAGE", "VERSION", "failed_sections", "report_numbers", "write_report"]
+__all__ = ["NUMBERS", "PAGE", "VERSION", "failed_sections", "report_numbers", "save_pngs", "write_report"]
 
 
 def write_report(

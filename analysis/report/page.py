@@ -8,9 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
-from analysis.plots.image_files import png, standalone_svg
+from analysis.plots.image_files import standalone_svg
 from analysis.report.blocks import Figure, Section
+from analysis.report.png_files import mark_of
 from common.words import moment_in_utc
 
 #: The key of the section that answers first.
@@ -22,16 +24,16 @@ TEMPLATES = Environment(
 )
 
 
-def downloads(figure: Figure) -> list[tuple[str, str, str]]:
-    """The plot as files within the page: format, file name, address."""
-    files = {"svg": ("image/svg+xml", standalone_svg(figure.svg).encode()), "png": ("image/png", png(figure.svg))}
-    return [
-        (kind.upper(), f"{figure.key}.{kind}", f"data:{media};base64,{b64encode(content).decode()}")
-        for kind, (media, content) in files.items()
-    ]
+def svg_address(figure: Figure) -> str:
+    """The plot as a file within the page."""
+    return f"data:image/svg+xml;base64,{b64encode(standalone_svg(figure.svg).encode()).decode()}"
 
 
-TEMPLATES.globals["downloads"] = downloads
+def png_mark(figure: Figure) -> Markup:
+    return Markup(mark_of(figure.key))  # noqa: S704 - keys are ours
+
+
+TEMPLATES.globals |= {"svg_address": svg_address, "png_mark": png_mark}
 
 
 def render_page(*, sections: Sequence[Section], made_at: datetime, **context: object) -> str:

@@ -7,7 +7,7 @@ ROLES = [("viewer", "Viewer"), ("payer", "Payer"), ("editor", "Editor"), ("owner
 
 
 class Migration(migrations.Migration):
-    dependencies = [("accounts", "0005_teams"), ("annotation", "0013_factors")]
+    dependencies = [("accounts", "0005_teams"), ("annotation", "0014_api")]
 
     operations = [
         migrations.AddField(

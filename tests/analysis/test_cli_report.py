@@ -48,6 +48,29 @@ def test_the_numbers_are_the_console_s(tmp_path: Path, capsys: pytest.CaptureFix
     assert "A pilot" in (tmp_path / "new" / "out" / "report.html").read_text()
 
 
+def test_figures_are_saved_as_png_files_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, out = str(a_bundle(tmp_path / "pilot.zip")), tmp_path / "out"
+
+    assert main(["report", bundle, "--out", str(out), "--draws", "40", "--png"]) == 0
+
+    assert (out / "figures" / "q-bars.png").read_bytes().startswith(b"\x89PNG")
+    assert 'href="figures/q-bars.png"' in (out / "report.html").read_text()
+    assert main(["report", bundle, "--paper", str(tmp_path / "paper"), "--png"]) == 2
+    assert "--png: the figures belong to a report" in capsys.readouterr().err
+
+
+def test_a_report_is_made_without_the_library_that_draws_its_figures(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\nfrom analysis.__main__ import main\nsys.exit(main(sys.argv[1:]))"
+    )
+
+    done = python(
+        code, "report", str(a_bundle(tmp_path / "pilot.zip")), "--out", str(tmp_path / "out"), "--draws", "40"
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_it_needs_no_django(tmp_path: Path) -> None:
     bundle = a_bundle(tmp_path / "pilot.zip")
     code = WITHOUT_DJANGO + "from analysis.__main__ import main\nsys.exit(main(sys.argv[1:]))"

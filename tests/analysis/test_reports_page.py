@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +13,7 @@ from PIL import Image
 
 from analysis.estimate import Estimate
 from analysis.report import write_report
+from analysis.report.png_files import png_file, save_pngs
 from analysis.report.sections.collected import completeness
 from analysis.report.tables import SAME_ENDS, Column, Table
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
@@ -108,20 +108,45 @@ def test_a_report_without_draws_is_refused(tmp_path: Path) -> None:
         write_report(study_data(["one"]), out_dir=tmp_path, draws=0)
 
 
-def test_figures_can_be_saved_as_svg_and_png(tmp_path: Path, real_pictures: None) -> None:
+def test_figures_can_be_saved_as_svg_from_the_page(tmp_path: Path) -> None:
     text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
 
     files = is_sound(text).files
-    assert len(files) == 2 * text.count("<figure>") > 10
-    content = {name: base64.b64decode(address.partition(",")[2]) for name, address in files.items()}
-    svg = ElementTree.fromstring(content["d-score-label.svg"])  # noqa: S314 - our own text
+    assert len(files) == text.count("<figure>") > 5
+    svg = ElementTree.fromstring(svg_text := base64.b64decode(files["d-score-label.svg"].partition(",")[2]))  # noqa: S314 - our own text
     assert svg.tag == "{http://www.w3.org/2000/svg}svg"
-    assert b"var(" not in content["d-score-label.svg"]
-    with Image.open(io.BytesIO(content["q-bars.png"])) as picture:
+    assert b"var(" not in svg_text
+
+
+def test_every_figure_can_be_drawn_as_a_png_that_the_page_then_links(tmp_path: Path) -> None:
+    text, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+    assert not (tmp_path / "figures").exists()
+
+    save_pngs(tmp_path)
+
+    links = Page((tmp_path / "report.html").read_text()).files
+    pngs = {name: address for name, address in links.items() if name.endswith(".png")}
+    assert {name.removesuffix(".png") for name in pngs} == {name.removesuffix(".svg") for name in links.keys() - pngs}
+    assert len(pngs) == text.count("<figure>")
+    assert sorted(file.name for file in (tmp_path / "figures").iterdir()) == sorted(pngs)
+    with Image.open(tmp_path / pngs["q-bars.png"]) as picture:
         assert picture.width == 1080
         pixels = np.asarray(picture.convert("RGB"), dtype=int)
     for wanted in ((255, 255, 255), (0, 114, 178)):  # paper, and the bars
         assert np.abs(pixels - np.array(wanted)).sum(axis=2).min() < 12
+
+
+def test_a_png_is_drawn_once_and_only_for_figures_of_the_page(tmp_path: Path) -> None:
+    built(study_data(CLASSES, CLASS_VALUES), tmp_path)
+
+    first = png_file(tmp_path, "q-bars")
+    assert first is not None
+    first.write_bytes(b"drawn before")
+
+    assert png_file(tmp_path, "q-bars") == first
+    assert first.read_bytes() == b"drawn before"
+    assert png_file(tmp_path, "q-bar") is None
+    assert png_file(tmp_path, "../report") is None
 
 
 def test_wide_tables_become_lists_on_a_phone(tmp_path: Path) -> None:

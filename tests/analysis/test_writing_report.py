@@ -28,9 +28,7 @@ OURS = ("choices", "edits", "story_texts", "arm_tests", "waiting")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("analysis.report.page.png", lambda svg: b"a picture")
-        return built(writing_study(), tmp_path_factory.mktemp("writing"))
+    return built(writing_study(), tmp_path_factory.mktemp("writing"))
 
 
 def test_the_page_is_sound_and_its_numbers_are_in_the_json(made: tuple[str, dict[str, Any]]) -> None:

@@ -32,12 +32,13 @@ VALUES = {
     "<str:name>": "report.html",
     "<slug:kind>": "long",
     "<slug:format>": "csv",
+    "<slug:key>": "time-0",
     "<int:user_id>": "1",
     "<int:number>": "0",
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
     "<slug:platform>": "mturk",
-    "<slug:key>": "0" * 32,
+    "<slug:staged>": "0" * 32,
 }
 
 

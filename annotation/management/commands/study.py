@@ -148,6 +148,7 @@ class Command(ReviewActions):
         report = add("report", "write report.html and report.json", self.report)
         report.add_argument("slug")
         report.add_argument("--out", type=Path, metavar="DIR", help="folder to write into (default: report-SLUG)")
+        report.add_argument("--png", action="store_true", help="without --paper: also every figure as a PNG file")
         report.add_argument("--paper", type=Path, metavar="DIR", help="write a paper's part to a new folder instead")
         report.add_argument("--no-pictures", action="store_true", help="with --paper: no pictures of workers' pages")
         export = add("export", "write the data", self.export)
@@ -348,8 +349,8 @@ class Command(ReviewActions):
         else:
             self.say(output.status_lines(study, get_type(study.task_type).title, progress))
 
-    def report(self, *, slug: str, out: Path | None, paper: Path | None, no_pictures: bool) -> None:
-        from analysis.report import failed_sections, write_report
+    def report(self, *, slug: str, out: Path | None, png: bool, paper: Path | None, no_pictures: bool) -> None:
+        from analysis.report import failed_sections, save_pngs, write_report
         from annotation.results.frames import study_data
 
         study = study_called(slug)
@@ -358,6 +359,8 @@ class Command(ReviewActions):
             self.say([f"The paper's part is in {paper}", *lines])
             return
         page = write_report(study_data(study), out_dir=out or Path(f"report-{study.slug}"))
+        if png:
+            save_pngs(page.parent)
         self.say([f"The report is in {page}", *failed_sections(page.parent)])
 
     def export(self, *, slug: str, kind: str, format: str, out: str, simulated: str, worker_ids: bool) -> None:

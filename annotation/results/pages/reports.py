@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -13,6 +14,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from analysis.report import NUMBERS, PAGE
+from analysis.report.png_files import png_file, with_links
 from annotation.access import run_for
 from annotation.models import Study
 from annotation.results import exports
@@ -61,8 +63,8 @@ def run_report(request: SignedIn, name: str) -> HttpResponseBase:
 
 
 def with_bar(page: str, bar: str) -> HttpResponse:
-    """A saved page with the console's links at the top."""
-    response = HttpResponse(page.replace(BAR, bar, 1))
+    """A saved page with the console's links at the top, and links to the PNGs of figures."""
+    response = HttpResponse(with_links(page).replace(BAR, bar, 1))
     response.headers["Content-Security-Policy"] = POLICY
     return response
 
@@ -114,6 +116,14 @@ def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBa
 
 @require_safe
 @member(answers=True)
+def report_figure(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
+    """A figure of the report as a PNG, drawn when it is first wanted and saved beside the report."""
+    saved = brought_up_to_date(kept.of_study(study), lambda: make_report.delay(study.pk))
+    return png_of(saved, key, study.slug) or redirect("report", study.slug)
+
+
+@require_safe
+@member(answers=True)
 def paper(request: SignedIn, study: Study) -> HttpResponseBase:
     """What the paper's part of the study contains, with a button that downloads it; made in the background first."""
     saved = brought_up_to_date(kept.of_paper(study), lambda: make_paper.delay(study.pk))
@@ -143,6 +153,28 @@ def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponse
     return file_of(saved, name, run.name) or redirect("run_report", run.name)
 
 
+@require_safe
+@signed_in
+def run_report_figure(request: SignedIn, run_name: str, key: str) -> HttpResponseBase:
+    """The same for a generation run."""
+    run = run_for(request.user, run_name)
+    saved = brought_up_to_date(kept.of_run(run), lambda: make_run_report.delay(run.pk))
+    return png_of(saved, key, run.name) or redirect("run_report", run.name)
+
+
+def png_of(saved: kept.Kept, key: str, of: str) -> HttpResponseBase | None:
+    """The figure as a download; None if there is no report yet. Raises Http404 for a figure that it does not have."""
+    if saved.folder is None:
+        return None
+    try:
+        path = png_file(saved.folder, key)
+        if path is None:
+            raise Http404("No such figure.")
+        return as_download(path.open("rb"), f"{of}-{key}.png", "image/png")
+    except FileNotFoundError:  # a newer report has taken its place
+        return None
+
+
 def file_of(saved: kept.Kept, name: str, of: str) -> HttpResponseBase | None:
     """The file as a download; None if it does not exist yet. Raises Http404 for a file that reports do not have."""
     if name not in TYPES:
@@ -151,8 +183,10 @@ def file_of(saved: kept.Kept, name: str, of: str) -> HttpResponseBase | None:
         file = (saved.folder / name).open("rb") if saved.folder else None
     except FileNotFoundError:
         file = None
-    if file is None:
-        return None
-    response = FileResponse(file, as_attachment=True, filename=f"{of}-{name}", content_type=TYPES[name])
+    return None if file is None else as_download(file, f"{of}-{name}", TYPES[name])
+
+
+def as_download(file: BinaryIO, name: str, media_type: str) -> FileResponse:
+    response = FileResponse(file, as_attachment=True, filename=name, content_type=media_type)
     response.headers["Content-Security-Policy"] = POLICY
     return response

@@ -48,11 +48,11 @@ class _Reading:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read="editor", write="editor")
-def upload_columns(request: SignedIn, study: Study, key: str) -> HttpResponse:
+def upload_columns(request: SignedIn, study: Study, staged: str) -> HttpResponse:
     if study.status != Study.Status.DRAFT:
         messages.info(request, "You cannot change the items of a study after its launch: its ratings belong to them.")
         return redirect("console_items", study.slug)
-    upload = staged_upload(study=study, user=request.user, key=key)
+    upload = staged_upload(study=study, user=request.user, key=staged)
     if upload is None:
         messages.info(request, "This file is no longer stored here. Choose it again.")
         return redirect("console_upload", study.slug)

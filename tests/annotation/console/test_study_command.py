@@ -270,6 +270,19 @@ def test_a_report_and_an_export_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
+def test_figures_are_saved_as_png_files_on_request(tmp_path: Path) -> None:
+    made = make_study(slug="sets", items=2, ratings_per_item=2)
+    make_submission(study=made)
+
+    study("report", "sets", "--out", tmp_path / "plain")
+    study("report", "sets", "--out", tmp_path / "report", "--png")
+
+    assert not list((tmp_path / "plain").rglob("*.png"))
+    assert (tmp_path / "report" / "figures" / "q-bars.png").read_bytes().startswith(b"\x89PNG")
+    assert 'href="figures/q-bars.png"' in (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.mark.django_db
 def test_a_failing_export_leaves_the_old_file(tmp_path: Path) -> None:
     make_study(slug="sets")
     (tmp_path / "long.csv").write_text("old")

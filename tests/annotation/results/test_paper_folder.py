@@ -35,7 +35,6 @@ PLATFORM_ID = "A1SECRETPLATFORMID"
 @pytest.fixture(autouse=True)
 def var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(settings, "VAR", tmp_path / "var")
-    monkeypatch.setattr("analysis.report.page.png", lambda svg: b"a picture")
     monkeypatch.setattr("analysis.paper.making.picture_pages", lambda folder, names: [])
     return tmp_path / "var"
 

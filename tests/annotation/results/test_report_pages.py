@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -30,8 +31,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def var(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(settings, "VAR", tmp_path)
-    # Real pictures take most of the time of a report; tests/analysis looks at them.
-    monkeypatch.setattr("analysis.report.page.png", lambda svg: b"a picture")
     return tmp_path
 
 
@@ -150,6 +149,53 @@ def test_files_come_as_downloads(study: Study) -> None:
     assert "/console/" not in html
     told = json.loads(numbers.getvalue())
     assert told["study"]["slug"] == study.slug
+
+
+def first_png(page: str) -> str:
+    """The address of the first figure's PNG, relative to the page."""
+    link = re.search(r'<a download="[\w-]+\.png" href="(figures/[\w-]+\.png)">PNG</a>', page)
+    assert link is not None
+    return link[1]
+
+
+def test_a_figure_is_drawn_as_a_png_when_it_is_first_wanted(study: Study, var: Path) -> None:
+    client = member(study)
+    address = url(study, first_png(client.get(url(study)).content.decode()))
+    assert not list(var.rglob("*.png"))
+
+    response = client.get(address)
+
+    assert response.headers["Content-Type"] == "image/png"
+    assert response.headers["Content-Disposition"].startswith(f'attachment; filename="{study.slug}-')
+    content = response.getvalue()
+    assert content.startswith(b"\x89PNG")
+    (drawn,) = var.rglob("*.png")
+    drawn.write_bytes(b"drawn before")
+    assert client.get(address).getvalue() == b"drawn before"
+
+
+def test_a_figure_is_for_those_who_may_see_the_report(study: Study) -> None:
+    owner = member(study, "owner")
+    address = url(study, first_png(owner.get(url(study)).content.decode()))
+
+    assert owner.get(address).status_code == 200
+    assert member(study, "viewer").get(address).status_code == 200
+    assert signed_in(make_researcher("outsider")).get(address).status_code == 404
+    assert Client().get(address).headers["Location"].startswith("/console/login/")
+    assert owner.get(url(study, "figures/none.png")).status_code == 404
+
+
+def test_a_figure_leads_to_the_report_while_there_is_none(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "look", lambda subject: kept.Kept(None, fresh=True, building=False, failed=False))
+
+    assert member(study).get(url(study, "figures/q-bars.png")).headers["Location"] == url(study)
+
+
+def test_the_downloaded_page_needs_no_other_file(study: Study) -> None:
+    page = member(study).get(url(study, "report.html")).getvalue().decode()
+
+    assert "figures/" not in page
+    assert "data:image/svg+xml" in page
 
 
 def test_the_command_makes_the_same_report_from_the_bundle(study: Study, tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ class Everybody:
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
             values["name"] = "report.html"
+        values["key"] = "top_p-distinct" if route.startswith("console/runs/") else "time-0"
         if "images/" in route or route.startswith("media/"):
             media = self.study.media.get()
             values |= {"pk": str(media.pk), "name": media.key, "width": "480"}
@@ -118,7 +119,7 @@ def make_everybody() -> Everybody:
     team = make_team(viewer=users["viewer"], payer=users["payer"], editor=users["editor"], owner=users["owner"])
     shared(study, users)
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")
-    make_run({"greedy": [["a secret text"]]}, name=RUN)
+    make_run({f"top_p={share}": [["a secret text"]] for share in (0.3, 0.5, 0.9)}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
     return Everybody(
