@@ -25,7 +25,7 @@ from accounts import tokens
 from annotation.models import Membership, Study
 from tests.factories import make_arms, make_researcher, make_study, make_submission
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow(on_every_database=True)]
 
 EXAMPLES = 5
 CHECKS = [
