@@ -23,6 +23,8 @@ SCOPES = {
     "pay": "spend money: post on a platform, approve, pay bonuses",
 }
 
+#: What a study has that is a subject of its own in the description.
+OWN_SUBJECTS = ("items", "ratings", "members", "arms", "factors", "wording", "preview")
 #: Of drf-spectacular.
 SETTINGS: dict[str, Any] = {
     "TITLE": "HITServer",
@@ -90,7 +92,9 @@ class Schema(AutoSchema):
         return operation
 
     def get_tags(self) -> list[str]:
-        return [self.get_operation_id().partition("_")[0]]
+        """The first part of the address, or what a study has there."""
+        parts = [part for part in self.path.split("/")[3:] if part]
+        return [parts[2] if len(parts) > 2 and parts[2] in OWN_SUBJECTS else parts[0]]
 
     def get_auth(self) -> list[dict[str, Any]]:
         return [{"token": [self.view.needed_scope(self.method)]}, {"session": []}]
@@ -98,7 +102,7 @@ class Schema(AutoSchema):
     def _get_serializer_name(self, serializer: Any, direction: Any, bypass_extensions: bool = False) -> str:
         """The class's name without “Shape”: clients have types of these names."""
         name: str = super()._get_serializer_name(serializer, direction, bypass_extensions)
-        return name.replace("Shape", "")
+        return name.replace("Shape", "").replace("RequestRequest", "Request")
 
 
 @cache
