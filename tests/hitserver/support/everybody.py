@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,6 +36,7 @@ from marketplace.sites.work.task_page import FRAME_SALT
 from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
+from tests.hitserver.support.api_objects import api_cases, scope_tokens
 from tests.hitserver.support.rare_objects import Case, cases_of
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
@@ -59,10 +61,14 @@ class Everybody:
     market: dict[str, str]
     cases: dict[str, Case]
     cookies: dict[str, SimpleCookie]
+    tokens: dict[str, str]
 
     def client(self, role: str) -> Client:
-        """Signed in as this role; an error in a view is a 500, as on a server."""
+        """Signed in as this role, or with the owner's token of this scope; an error in a view is a 500, as on a
+        server."""
         client = Client(raise_request_exception=False)
+        if role in self.tokens:
+            return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {self.tokens[role]}"})
         if role != "nobody":
             client.cookies.update(self.cookies[role])
         return client
@@ -99,6 +105,15 @@ class Everybody:
         values |= case.values
         return "/" + re.sub(r"<\w+:(\w+)>", lambda found: values[found[1]], route) + case.query
 
+    def answer(self, role: str, method: str, route: str) -> int:
+        """The status that this role gets. Programs send JSON, browsers a form."""
+        client, address = self.client(role), self.address(route)
+        if route.startswith("api/"):
+            body = json.dumps(dict(self.cases.get(route, Case()).body)) if method != "GET" else ""
+            return client.generic(method, address, body, content_type="application/json").status_code
+        response = client.post(address, self.form(route)) if method == "POST" else client.get(address)
+        return response.status_code
+
     def form(self, route: str) -> dict[str, str]:
         """What a POST sends: nothing, unless the server then knows of nothing that it is about."""
         return dict(self.cases.get(route, Case()).form)
@@ -120,7 +135,10 @@ def make_everybody() -> Everybody:
     make_run({"greedy": [["a secret text"]]}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
-    return Everybody(users, study, market, cases_of(users, market), {role: _signed_in(users[role]) for role in users})
+    cases = cases_of(users, market)
+    cases |= api_cases(study, cases, users["owner"])
+    cookies = {role: _signed_in(users[role]) for role in users}
+    return Everybody(users, study, market, cases, cookies, scope_tokens(users["owner"]))
 
 
 def _signed_in(user: User) -> SimpleCookie:

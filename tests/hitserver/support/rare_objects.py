@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -25,11 +26,12 @@ from tests.marketplace.support.work_site import make_hit
 
 @dataclass(frozen=True)
 class Case:
-    """The parts of one address, what its form sends, and its query."""
+    """The parts of one address, what its form sends, its query, and the JSON that a program sends."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cases_of(users: Mapping[str, User], market: Mapping[str, str]) -> dict[str, Case]:
