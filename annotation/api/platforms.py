@@ -33,7 +33,7 @@ class PlatformSettingShape(serializers.Serializer[Any]):
     label = serializers.CharField()  # type: ignore[assignment]  # the metaclass takes it off the class
     help = serializers.CharField()
     required = serializers.BooleanField()  # type: ignore[assignment]  # the metaclass takes it off the class
-    default = serializers.JSONField(allow_null=True)
+    default = serializers.JSONField()
 
 
 class PlatformShape(serializers.Serializer[Any]):

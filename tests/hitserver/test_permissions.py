@@ -17,6 +17,7 @@ from annotation.models import Item, Study, Submission
 from tests.annotation.console_helpers import make_user, signed_in
 from tests.factories import make_study, make_submission
 from tests.generation.support.finished_runs import make_run
+from tests.hitserver.support.api_objects import SCOPES
 from tests.hitserver.support.everybody import ROLES, Everybody, addresses, make_everybody
 
 pytestmark = pytest.mark.django_db
@@ -26,6 +27,8 @@ ROUTES = dict(addresses(get_resolver()))
 OF_STUDIES = sorted(route for route in ROUTES if route.startswith("console/studies/<slug:slug>/"))
 OF_RUNS = sorted(route for route in ROUTES if route.startswith(("console/runs/<slug:name>", "console/runs/<slug:run_")))
 FOR_EVERYBODY = {"console_login", "console_logout"}
+#: Browsers send the first two.
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 TABLE = Path(__file__).with_name("permissions.txt")
 RUN = "somebodys-run"
 VALUES = {
@@ -111,37 +114,40 @@ def part_of(route: str) -> str:
 
 
 def answers(everybody: Everybody, method: str, route: str) -> list[str]:
-    """The status that each role gets. Everything that a request does is undone."""
-    address, found = everybody.address(route), []
-    for role in ROLES:
+    """The status that each role gets and, from the API, each of the owner's tokens. Everything is undone."""
+    statuses: list[str] = []
+    for role in (*ROLES, *SCOPES) if route.startswith("api/") else ROLES:
         with transaction.atomic():
-            client = everybody.client(role)
-            if method == "GET":
-                response = client.get(address)
-            elif route.startswith("api/"):
-                response = client.post(address, everybody.form(route), content_type="application/json")
-            else:
-                response = client.post(address, everybody.form(route))
-            found.append(str(response.status_code))
+            statuses.append(str(everybody.answer(role, method, route)))
             transaction.set_rollback(True)
-    return found
+    return statuses
+
+
+def _is_done(everybody: Everybody, method: str, route: str) -> bool:
+    """Whether the address supports the method."""
+    with transaction.atomic():
+        status = everybody.answer("owner", method, route)
+        transaction.set_rollback(True)
+    return status != 405
 
 
 def row(method: str, route: str, statuses: list[str]) -> str:
-    return f"{method:4}  /{route:66}" + "".join(f"{status:>10}" for status in statuses)
+    return f"{method:5} /{route:66}" + "".join(f"{status:>10}" for status in statuses)
 
 
 def expected(part: str) -> list[str]:
     lines = TABLE.read_text().splitlines()
-    rows = [line.rstrip() for line in lines if line.startswith(("GET", "POST"))]
+    rows = [line.rstrip() for line in lines if line.startswith(METHODS)]
     return [line for line in rows if part_of(line.split()[1].removeprefix("/")) == part]
 
 
 def test_every_row_is_about_something_that_exists() -> None:
     """Otherwise the row would be the same if everybody could read or change it."""
-    rows = [line for line in TABLE.read_text().splitlines() if line.startswith(("GET", "POST"))]
+    rows = [line for line in TABLE.read_text().splitlines() if line.startswith(METHODS)]
     # Who has not signed in is sent away, and accounts without a part here are refused, whatever there is.
-    assert [line for line in rows if set(line.split()[2:]) - {"302", "403"} == {"404"} and "302" not in line[90:]] == []
+    assert [
+        line for line in rows if set(line.split()[2:]) - {"302", "401", "403"} == {"404"} and "302" not in line[90:]
+    ] == []
 
 
 @pytest.fixture
@@ -155,9 +161,16 @@ def nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.usefixtures("nothing_is_queued")
 def test_everybody_gets_the_answer_that_the_table_says(part: str, settings: Any, tmp_path: Path) -> None:
-    settings.MARKETPLACE_FILES = tmp_path
+    settings.MARKETPLACE_FILES, settings.VAR = tmp_path, tmp_path
+    settings.API_REQUESTS_PER_MINUTE = settings.API_VISITORS_PER_MINUTE = 0
     everybody = make_everybody()
     routes = sorted({route for route, _ in addresses(get_resolver()) if part_of(route) == part})
-    found = [row(method, route, answers(everybody, method, route)) for route in routes for method in ("GET", "POST")]
-    found = [line.rstrip() for line in found if set(line.split()[2:]) != {"405"}]
-    assert found == expected(part), "\n".join(found)
+    methods = METHODS if part == "api/" else METHODS[:2]
+    lines = [
+        row(method, route, answers(everybody, method, route)).rstrip()
+        for route in routes
+        for method in methods
+        if part != "api/" or _is_done(everybody, method, route)
+    ]
+    lines = [line for line in lines if set(line.split()[2:]) != {"405"}]
+    assert lines == expected(part), "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -35,6 +36,7 @@ from marketplace.sites.work.task_page import FRAME_SALT
 from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission, make_team
 from tests.generation.support.finished_runs import make_run
+from tests.hitserver.support.api_objects import api_cases, scope_tokens
 from tests.hitserver.support.rare_objects import Case, cases_of, shared
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
@@ -60,10 +62,14 @@ class Everybody:
     market: dict[str, str]
     cases: dict[str, Case]
     cookies: dict[str, SimpleCookie]
+    tokens: dict[str, str]
 
     def client(self, role: str) -> Client:
-        """Signed in as this role; an error in a view is a 500, as on a server."""
+        """Signed in as this role, or with the owner's token of this scope; an error in a view is a 500, as on a
+        server."""
         client = Client(raise_request_exception=False)
+        if role in self.tokens:
+            return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {self.tokens[role]}"})
         if role != "nobody":
             client.cookies.update(self.cookies[role])
         return client
@@ -87,7 +93,9 @@ class Everybody:
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
             values["name"] = "report.html"
-        values["key"] = "top_p-distinct" if route.startswith("console/runs/") else "time-0"
+        if "report/figures/" in route:
+            values["key"] = "top_p-distinct" if route.startswith("console/runs/") else "time-0"
+        values["staged"] = "0" * 32
         if "images/" in route or route.startswith("media/"):
             media = self.study.media.get()
             values |= {"pk": str(media.pk), "name": media.key, "width": "480"}
@@ -100,6 +108,15 @@ class Everybody:
         case = self.cases.get(route, Case())
         values |= case.values
         return "/" + re.sub(r"<\w+:(\w+)>", lambda found: values[found[1]], route) + case.query
+
+    def answer(self, role: str, method: str, route: str) -> int:
+        """The status that this role gets. Programs send JSON, browsers a form."""
+        client, address = self.client(role), self.address(route)
+        if route.startswith("api/"):
+            body = json.dumps(dict(self.cases.get(route, Case()).body)) if method != "GET" else ""
+            return client.generic(method, address, body, content_type="application/json").status_code
+        response = client.post(address, self.form(route)) if method == "POST" else client.get(address)
+        return response.status_code
 
     def form(self, route: str) -> dict[str, str]:
         """What a POST sends: nothing, unless the server then knows of nothing that it is about."""
@@ -122,9 +139,10 @@ def make_everybody() -> Everybody:
     make_run({f"top_p={share}": [["a secret text"]] for share in (0.3, 0.5, 0.9)}, name=RUN)
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
-    return Everybody(
-        users, study, market, cases_of(users, market, team), {role: _signed_in(users[role]) for role in users}
-    )
+    cases = cases_of(users, market, team)
+    cases |= api_cases(study, cases, users["owner"])
+    cookies = {role: _signed_in(users[role]) for role in users}
+    return Everybody(users, study, market, cases, cookies, scope_tokens(users["owner"]))
 
 
 def _signed_in(user: User) -> SimpleCookie:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -27,11 +28,12 @@ from tests.marketplace.support.work_site import make_hit
 
 @dataclass(frozen=True)
 class Case:
-    """The parts of one address, what its form sends, and its query."""
+    """The parts of one address, what its form sends, its query, and the JSON that a program sends."""
 
     values: Mapping[str, str] = field(default_factory=dict)
     form: Mapping[str, str] = field(default_factory=dict)
     query: str = ""
+    body: Mapping[str, Any] = field(default_factory=dict)
 
 
 def cases_of(users: Mapping[str, User], market: Mapping[str, str], team: Team) -> dict[str, Case]:
@@ -104,10 +106,10 @@ def _of_api(with_arms: Study, judging: Study) -> dict[str, Case]:
     return {
         "api/v1/task-types/<str:name>/": Case({"name": "abs_hds"}),
         study + "arms/<str:name>/": Case({"slug": with_arms.slug, "name": "plain"}),
-        study + "duplicate/": Case(form={"slug": "a-copy"}),
+        study + "duplicate/": Case(body={"slug": "a-copy"}),
         study + "items/<path:item>/": Case({"item": "s0"}),
         study + "items/feed/": Case({"slug": judging.slug}),
-        study + "members/<str:user>/": Case({"user": "viewer"}),
+        study + "members/<str:user>/": Case({"user": "viewer"}, body={"role": "editor"}),
     }
 
 
