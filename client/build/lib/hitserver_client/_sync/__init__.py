@@ -1,1 +1,0 @@
-"""The client without async. ``make_sync.py`` makes the modules here from those of ``_async``."""
