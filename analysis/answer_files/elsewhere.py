@@ -22,7 +22,7 @@ from common.words import counted
 
 Kind = Literal["number", "choice", "several", "text", "rank"]
 #: The level of measurement of each kind.
-_LEVELS: dict[Kind, str] = {
+LEVELS: dict[Kind, str] = {
     "number": "ordinal",
     "choice": "nominal",
     "several": "nominal",
@@ -89,12 +89,16 @@ def as_cell(value: Any) -> str:
 
 
 def finished(path: str, elsewhere: Elsewhere) -> Elsewhere:
-    """The same with the options of several choices that nobody ticked, and questions whose choices are all numbers as
-    numbers. InputError: there are no answers."""
+    """The same with each person's last answer, the options of several choices that they did not tick, and questions
+    whose choices are all numbers as numbers. InputError: there are no answers."""
     if not elsewhere.answers:
         left_out = f" ({' '.join(elsewhere.notes)})" if elsewhere.left_out else ""
         raise InputError(path, "", f"there are no answers in this {elsewhere.tool} export{left_out}", "export more")
-    elsewhere.answers = _with_numbers(_with_options(elsewhere.answers))
+    # Somebody who answers twice has changed their mind.
+    last = {(one.worker, one.item, one.question, one.part): one for one in elsewhere.answers}
+    if repeated := len(elsewhere.answers) - len(last):
+        elsewhere.left_out["earlier answer to the same question"] += repeated
+    elsewhere.answers = _with_numbers(_with_options(list(last.values())))
     return elsewhere
 
 
@@ -167,16 +171,12 @@ def _leading_number(label: str) -> float | None:
 def answers_of(path: str, elsewhere: Elsewhere) -> RowsFile:
     """The answers as a file that every command reads."""
     frame = pd.DataFrame([answer_cells(answer) for answer in elsewhere.answers])
-    pairs = {
-        pair: number for number, pair in enumerate(dict.fromkeys(zip(frame["worker"], frame["item"], strict=True)), 1)
-    }
-    frame["submission"] = [pairs[pair] for pair in zip(frame["worker"], frame["item"], strict=True)]
+    frame["submission"] = frame.groupby(["worker", "item"], sort=False).ngroup() + 1
     ends = frame[frame["value"].notna()].groupby("criterion")["value"].agg(["min", "max"])
     for column, end in (("scale_low", "min"), ("scale_high", "max")):
         frame[column] = [repr(float(ends.loc[name, end])) if name in ends.index else "" for name in frame["criterion"]]
-    fixed = {"study": elsewhere.tool, "arm": "", "role": "main", "about": "item", "scale": "", "synthetic": False}
-    for name, value in (fixed | {"included": True, "why_not": ""}).items():
-        frame[name] = value
+    fixed = {"study": elsewhere.tool, "arm": "", "role": "main", "about": "item", "scale": "", "why_not": ""}
+    frame = frame.assign(**fixed, synthetic=False, included=True)
     columns: dict[str, Column] = {str(name): partial(frame.__getitem__, name) for name in frame.columns}
     own = list(dict.fromkeys(name for cells in elsewhere.items.values() for name in cells))
     for name, own_name in zip(own, named_apart(own, {*RESERVED, *columns}), strict=True):
@@ -194,7 +194,7 @@ def answer_cells(answer: ForeignAnswer) -> dict[str, Any]:
         "item": answer.item,
         "criterion": answer.question,
         "part": answer.part,
-        "scale_level": _LEVELS[answer.kind],
+        "scale_level": LEVELS[answer.kind],
         "value": answer.number,
         "label": answer.label,
         "answer_text": answer.text,

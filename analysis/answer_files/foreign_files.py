@@ -38,7 +38,8 @@ def read_elsewhere(path: str) -> Elsewhere | None:
     columns = header_of(path)
     if not (label_studio.is_flat(columns) or potato.is_table(columns)):
         return None
-    records = read_texts(path).to_dict("records")
+    texts = read_texts(path)
+    records = [dict(zip(columns, row, strict=True)) for row in texts[columns].itertuples(index=False, name=None)]
     return potato.read_table(path, records) if potato.is_table(columns) else label_studio.read_flat(path, records)
 
 

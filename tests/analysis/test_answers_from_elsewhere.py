@@ -366,3 +366,43 @@ def test_agreement_of_two_people_in_label_studio(tmp_path: Path, capsys: pytest.
     outcome = json.loads(capsys.readouterr().out)
     assert f"{1 - (1 / 4) / (15 / 28):.4f}" == "0.5333"
     assert "0.533" in json.dumps(outcome)
+
+
+def test_a_second_answer_of_one_person_replaces_the_first(tmp_path: Path) -> None:
+    twice = [annotation(1, result("q", "rating", {"rating": value})) for value in (2, 5)]
+    path = saved(tmp_path / "p.json", [{"id": 1, "data": {}, "annotations": twice}])
+    assert [row[3] for row in rows_of(path)] == ["5.0"]
+    assert list(open_answers(str(path)).notes) == ["1 earlier answer to the same question left out."]
+
+
+def test_a_report_of_another_tool_s_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tasks = [
+        {
+            "id": number,
+            "data": {"text": f"text {number}", "system": "ab"[number % 2]},
+            "annotations": [
+                annotation(
+                    who,
+                    result("fluent", "rating", {"rating": 1 + (number + len(who)) % 5}),
+                    result("label", "choices", {"choices": ["x" if number % 3 else "y"]}),
+                )
+                for who in ("ann@example.org", "bella@example.org", "carmen@example.org")
+            ],
+        }
+        for number in range(12)
+    ]
+    path = saved(tmp_path / "project.json", tasks)
+    assert main(["report", str(path), "--out", str(tmp_path / "report"), "--draws", "50"]) == 0
+    assert "failed" not in capsys.readouterr().err
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "project (imported from Label Studio)" in page
+    assert "ann@example.org" not in page
+    numbers = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert numbers["sections"]["data"]["workers"] == 3
+    assert numbers["sections"]["data"]["items"] == 12
+
+
+def test_no_paper_is_made_of_another_tool_s_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path / "p.json", TASKS)
+    assert main(["report", str(path), "--paper", str(tmp_path / "paper")]) == 2
+    assert "a paper's part needs a bundle; leave out --paper" in capsys.readouterr().err
