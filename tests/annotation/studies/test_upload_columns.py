@@ -179,7 +179,7 @@ def test_another_sheet_can_be_chosen() -> None:
     address = send(client, study, "x.xlsx", workbook([["read", "me"], [1, 2]], Items=items)).url
     page = page_of(client, address)
     assert "Only the first sheet, “Items”, was read" in page
-    assert list(options_of(page, "sheet")) == ["Choose", "Items", "Items1"]
+    assert list(options_of(page, "sheet")) == ["The first", "Items", "Items1"]
     page = client.post(address, {"sheet": "Items1", "action": "read"}).content.decode()
     client.post(address, {**form_values(page), "action": "import"})
     assert Item.objects.get(study=study).external_id == "a"
