@@ -20,9 +20,9 @@ def read_elsewhere(path: str) -> Elsewhere | None:
     file = Path(path)
     if file.is_dir():
         return potato.read_folder(file) if potato.is_folder(file) else None
-    if not file.is_file():
-        return None
     suffix = file.suffix.lower()
+    if not file.is_file() or suffix == ".zip":
+        return None
     if suffix == PARQUET:
         return _of_records(path, _parquet_records(file))
     if suffix == ".json":
