@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Membership, Study
 from tests.annotation.console_helpers import make_user
-from tests.annotation.studies.table_makers import workbook
+from tests.annotation.table_makers import workbook
 from tests.browser.conftest import NARROW, NewPage, axe_problems
 from tests.browser.test_console import sign_in
 from tests.factories import make_study

@@ -17,7 +17,7 @@ from django.urls import reverse
 from annotation.models import AuditEntry, Item, Study
 from annotation.studies.staged_uploads import KEPT_SECONDS, remove_old_uploads
 from tests.annotation.console_helpers import as_role
-from tests.annotation.studies.table_makers import workbook, zipped
+from tests.annotation.table_makers import workbook, zipped
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
