@@ -83,6 +83,8 @@ class AnswerFile(ABC):
 
     def __init__(self, path: str) -> None:
         self.path = path
+        #: What a reader should know about the file, such as what was left out.
+        self.notes: Sequence[str] = ()
 
     @property
     @abstractmethod

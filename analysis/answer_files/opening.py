@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
+from analysis.answer_files.elsewhere import answers_of
 from analysis.answer_files.files import AnswerFile, LongFile, TableFile, is_long
+from analysis.answer_files.foreign_files import PARQUET, read_elsewhere
+from analysis.answer_files.parquet_files import ParquetFile
 from analysis.input_errors import InputError
 from analysis.tables import format_of, header_of
 
 READABLE = (
-    "a bundle (a folder or .zip file), the export “long” (CSV or JSON lines), answers of the API (.json), or any table "
-    "(CSV, TSV or JSONL, UTF-8) with one answer per row"
+    "a bundle (a folder or .zip file), the export “long” (CSV, JSON lines or Parquet), answers of the API (.json), an "
+    "export of Label Studio, Argilla or Potato, or any table (CSV, TSV or JSONL, UTF-8) with one answer per row"
 )
 
 
 def open_answers(path: str, *, accept_edited: bool = False) -> AnswerFile:
     """The answers in a file or a folder. ``accept_edited``: CSV files of a bundle may have been edited.
 
+    What is left out of another tool's export goes to standard error, too.
+
     InputError: it is none of READABLE, or damaged.
     """
     file = Path(path)
+    if (elsewhere := read_elsewhere(path)) is not None:
+        for note in elsewhere.notes:
+            print(f"{path}: {note}", file=sys.stderr)
+        return answers_of(path, elsewhere)
+    if file.suffix.lower() == PARQUET and file.is_file():
+        return ParquetFile(path)
     if file.is_dir() and not (file / "study.json").exists():
         raise InputError(path, "", "this is a folder, and no bundle of a study", "name a file in it")
     if is_bundle(path):

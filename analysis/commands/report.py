@@ -6,6 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from analysis.answer_files.elsewhere import Elsewhere
+from analysis.answer_files.foreign_files import read_elsewhere
+from analysis.answer_files.foreign_studies import study_of
 from analysis.answer_files.opening import is_bundle
 from analysis.commands.options import Subparsers, add_seed, draws_not_none
 from analysis.data import BundleError, read_bundle
@@ -22,7 +25,9 @@ def add_parser(subparsers: Subparsers) -> None:
         "folder or a zip file. The numbers equal those of the console's report. With --paper, it writes the part of a "
         "paper: methods, tables, figures, pages, references and datasheets.",
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="folder or .zip file")
+    parser.add_argument(
+        "bundle", metavar="BUNDLE", help="folder or .zip file, or an export of Label Studio, Argilla or Potato"
+    )
     parser.add_argument("--out", metavar="DIR", help="folder for the report, created if missing")
     parser.add_argument(
         "--png", action="store_true", help="with --out: also every figure as a PNG file, in DIR/figures"
@@ -42,11 +47,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise InputError("", "", "nothing to write", "give --out DIR, --paper DIR or both")
     if arguments.png and not arguments.out:
         raise InputError("", "--png", "the figures belong to a report", "give --out DIR, too; --paper has its own")
-    if not is_bundle(arguments.bundle) and Path(arguments.bundle).exists():
+    elsewhere = read_elsewhere(arguments.bundle)
+    if elsewhere is not None and arguments.paper:
+        raise InputError(arguments.bundle, "", "a paper's part needs a bundle", "leave out --paper")
+    if elsewhere is None and not is_bundle(arguments.bundle) and Path(arguments.bundle).exists():
         fix = "export the bundle: manage.py study export NAME --kind bundle"
         raise InputError(arguments.bundle, "", "the report needs the study’s description, which only a bundle has", fix)
     try:
-        problems = write_paper_of(arguments) if arguments.paper else write_report_of(arguments)
+        problems = write_paper_of(arguments) if arguments.paper else write_report_of(arguments, elsewhere)
         if arguments.png:
             save_pngs(Path(arguments.out))
     except BundleError as error:
@@ -67,11 +75,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def write_report_of(arguments: argparse.Namespace) -> list[str]:
+def write_report_of(arguments: argparse.Namespace, elsewhere: Elsewhere | None) -> list[str]:
     out = Path(arguments.out)
-    data = read_bundle(arguments.bundle, accept_edited=arguments.accept_edited)
+    if elsewhere is None:
+        data = read_bundle(arguments.bundle, accept_edited=arguments.accept_edited)
+    else:
+        data = study_of(arguments.bundle, elsewhere)
     write_report(data, out_dir=out, draws=arguments.draws, seed=arguments.seed)
-    return failed_sections(out)
+    return [*(elsewhere.notes if elsewhere else ()), *failed_sections(out)]
 
 
 def write_paper_of(arguments: argparse.Namespace) -> list[str]:

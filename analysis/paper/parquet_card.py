@@ -95,7 +95,6 @@ def parquet_card(study: StudyDescription, tables: Sequence[CardTable]) -> str:
     features = "".join(
         f"- config_name: {table.name}\n  features:\n"
         + "".join(f"  - name: {json.dumps(name)}\n    dtype: {dtype}\n" for name, dtype in table.types.items())
-        + f"  splits:\n  - name: train\n    num_examples: {table.rows}\n"
         for table in tables
     )
     rows = "".join(f"| `{table.name}` | {ONE_ROW.get(table.name, '')} | {table.rows:,} |\n" for table in tables)

@@ -21,6 +21,8 @@ from django.contrib.auth.models import User
 from annotation.models import Study
 from common.files import replaced, write_whole
 
+#: The folder with the files, in MEDIA_FILES. Backups leave it out.
+UPLOADS = "uploads"
 #: Seconds that a file waits, and how many of one user wait in one study: the oldest make room.
 KEPT_SECONDS, MOST_FILES = 24 * 3600, 3
 LONGEST_NAME = 200
@@ -81,7 +83,7 @@ def remove_old_uploads() -> None:
 
 
 def _folder() -> Path:
-    folder = Path(settings.MEDIA_FILES) / "uploads"
+    folder = Path(settings.MEDIA_FILES) / UPLOADS
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

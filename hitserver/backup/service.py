@@ -19,6 +19,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
 from annotation.studies.image_files import COPIES
+from annotation.studies.staged_uploads import UPLOADS
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 from hitserver.backup import archive
@@ -151,8 +152,8 @@ def _add_files(writer: archive.Writer, name: str) -> int:
     for path in sorted(home.rglob("*")):
         if not path.is_file() or path.is_symlink():
             continue
-        if path.is_relative_to(home / COPIES):
-            continue  # smaller copies of images, which are made again when they are needed
+        if path.is_relative_to(home / COPIES) or path.is_relative_to(home / UPLOADS):
+            continue  # smaller copies of images, made again when they are needed; files that wait to be imported
         try:
             writer.add(f"{name}/{path.relative_to(home).as_posix()}", path)
             count += 1

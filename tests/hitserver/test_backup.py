@@ -136,6 +136,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]
     copies = var / "media" / "copies" / "cd"
     copies.mkdir(parents=True)
     (copies / "cdef-480.png").write_bytes(b"a copy that can be made again")
+    (var / "media" / "uploads").mkdir()
+    (var / "media" / "uploads" / "1-1-ab.data").write_bytes(b"a file that waits to be imported")
     copy_sqlite(database_with_tables(), var / "db.sqlite3")
     with closing(sqlite3.connect(var / "db.sqlite3")) as database, database:
         database.execute(
@@ -160,6 +162,7 @@ def test_a_restored_server_has_users_files_and_key_for_its_user_alone(made: tupl
     assert (restored / "marketplace-files" / "ab" / "abcd").read_bytes() == b"uploaded"
     assert (restored / "media" / "cd" / "cdef.png").read_bytes() == b"an image"
     assert not (restored / "media" / "copies").exists()
+    assert not (restored / "media" / "uploads").exists()
     with closing(sqlite3.connect(restored / "db.sqlite3")) as database:
         assert database.execute("SELECT username FROM auth_user").fetchall() == [("ada",)]
     for name in ("db.sqlite3", "secret_key", "marketplace-files/ab/abcd", "media/cd/cdef.png"):

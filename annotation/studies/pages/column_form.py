@@ -41,8 +41,9 @@ class OptionsForm(forms.Form):
         """Removes the fields that the file does not need, and gives those with names of the file their choices."""
         for name in list(self.fields):
             if offer is not None and offer.option == name and name in ("sheet", "split"):
+                usual = "The first" if name == "sheet" else "Choose"
                 self.fields[name] = forms.ChoiceField(
-                    label=_LABELS[name], required=False, choices=[("", "Choose"), *offer.choices]
+                    label=_LABELS[name], required=False, choices=[("", usual), *offer.choices]
                 )
             elif (offer is None or offer.option != name) and not getattr(used, name):
                 del self.fields[name]

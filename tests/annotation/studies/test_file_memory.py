@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.annotation.studies.table_makers import parquet, workbook
+from tests.annotation.table_makers import parquet, workbook
 from tests.memory import run_limited
 
 SET_UP = """

@@ -15,7 +15,7 @@ import pytest
 
 from annotation.table_files import ReadingOptions, Table, TableProblems, read_table, tables, whole_files
 from annotation.task_types.items import RowProblem
-from tests.annotation.studies.table_makers import parquet, workbook, zipped
+from tests.annotation.table_makers import parquet, workbook, zipped
 
 
 def read(data: bytes, name: str, split: str = "") -> Table:

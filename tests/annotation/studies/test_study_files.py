@@ -1,5 +1,6 @@
 """Study files are applied as one change or not at all."""
 
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from annotation.studies.study_files import FileRefused, read_study_file
 from annotation.table_files import TableProblems
 from tests.annotation.study_file_helpers import SETS, changes, run, write
 from tests.factories import make_researcher
+from tests.services import ROOT
 
 
 @pytest.fixture
@@ -243,3 +245,14 @@ def test_wrong_ways_to_read_a_file(folder: Path, items: dict[str, object], where
         read_study_file(write(folder, items=items))
     assert [problem.where for problem in caught.value.problems] == [where]
     assert caught.value.problems[0].what.startswith(what)
+
+
+@pytest.mark.django_db
+def test_the_study_file_in_the_documentation_works(folder: Path) -> None:
+    page = (ROOT / "docs" / "bringing-data.md").read_text()
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (folder / "stories.csv").write_bytes("Nr;Prompt;Story;system\na;Für dich;Es war einmal.;one\n".encode("cp1252"))
+    path = folder / "study.yaml"
+    path.write_text(f"slug: stories\ntask_type: quality\ntitle: Stories\n{block}")
+    run(path)
+    assert Study.objects.get(slug="stories").items.get().payload["context"] == "Für dich"

@@ -17,7 +17,7 @@ from django.urls import reverse
 from annotation.models import AuditEntry, Item, Study
 from annotation.studies.staged_uploads import KEPT_SECONDS, remove_old_uploads
 from tests.annotation.console_helpers import as_role
-from tests.annotation.studies.table_makers import workbook, zipped
+from tests.annotation.table_makers import workbook, zipped
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db
@@ -179,7 +179,7 @@ def test_another_sheet_can_be_chosen() -> None:
     address = send(client, study, "x.xlsx", workbook([["read", "me"], [1, 2]], Items=items)).url
     page = page_of(client, address)
     assert "Only the first sheet, “Items”, was read" in page
-    assert list(options_of(page, "sheet")) == ["Choose", "Items", "Items1"]
+    assert list(options_of(page, "sheet")) == ["The first", "Items", "Items1"]
     page = client.post(address, {"sheet": "Items1", "action": "read"}).content.decode()
     client.post(address, {**form_values(page), "action": "import"})
     assert Item.objects.get(study=study).external_id == "a"

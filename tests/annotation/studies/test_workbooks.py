@@ -11,7 +11,7 @@ import pytest
 
 from annotation.table_files import ReadingOptions, Table, TableProblems, read_table
 from annotation.task_types.items import RowProblem
-from tests.annotation.studies.table_makers import changed, saved, workbook, zipped
+from tests.annotation.table_makers import changed, saved, workbook, zipped
 
 SHEET = "xl/worksheets/sheet1.xml"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
