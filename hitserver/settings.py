@@ -77,6 +77,7 @@ SECURE_SSL_REDIRECT = PRODUCTION
 SECURE_REDIRECT_EXEMPT = [r"^healthz(/live)?$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 X_FRAME_OPTIONS = "DENY"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "hitserver.error_pages.AlwaysDiscreet"
 
 # --- The application ----------------------------------------------------------------------------------------
 

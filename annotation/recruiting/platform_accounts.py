@@ -87,7 +87,7 @@ def replace_keys(*, account: PlatformAccount, keys: Keys, unchecked: bool = Fals
             fresh = keys
     _take_keys(account, fresh, unchecked)
     with transaction.atomic():
-        account.save()
+        account.save(update_fields=["sealed", "last_four", "hears", "keys_at", "checked_at", "balance", "trouble"])
         _log(account, actor, "platform account keys replaced", checked=account.checked_at is not None)
     return account
 

@@ -125,7 +125,8 @@ class Command(ReviewActions):
         live.add_argument(
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
         )
-        live.add_argument("--account", metavar="NAME", help="the platform account that pays")
+        setting: dict[str, Any] = {"dest": "options", "action": "append", "type": f"{ACCOUNT}={{}}".format}
+        live.add_argument("--account", metavar="NAME", help="the platform account that pays", **setting)
         live.add_argument("--progress", action="store_true")
         live.add_argument("--yes", action="store_true", help=YES)
         budget = add("budget", "show or set the most that a study may cost on platforms", self.budget)
@@ -272,15 +273,16 @@ class Command(ReviewActions):
     # --- running ---
 
     def publish(
-        self, *, slug: str, platform: str, options: list[str], account: str | None, yes: bool, **chosen: bool
+        self, *, slug: str, platform: str, dry_run: bool, options: list[str], progress: bool, yes: bool
     ) -> None:
         study = study_called(slug)
         if platform != link.PLATFORM:
-            platform_options = [*map(option_of, options), *([] if account is None else [(ACCOUNT, account)])]
+            platform_options = [option_of(option) for option in options]
             ask = partial(ask_before_spending, yes=yes)
-            self.say(platform_actions.publish_lines(study, platform, platform_options, actor=ACTOR, ask=ask, **chosen))
+            chosen: dict[str, Any] = {"dry_run": dry_run, "progress": progress, "ask": ask}
+            self.say(platform_actions.publish_lines(study, platform, platform_options, actor=ACTOR, **chosen))
             return
-        if chosen["dry_run"] or options or account is not None:
+        if dry_run or options:
             raise CommandError("--dry-run, --set and --account need --platform with the name of a platform.")
         was_live = study.status == Study.Status.LIVE
         launching.publish(study=study, actor=ACTOR)

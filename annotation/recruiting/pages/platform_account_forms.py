@@ -11,8 +11,8 @@ from accounts.models import Team
 from annotation.platforms.account_keys import Keys
 from annotation.platforms.paying_accounts import SPENDERS, endpoints_of
 
-#: The value of the choice of an owner for “you”; a team has its short name.
-ME = ""
+#: The value of the choice of an owner for “you”; a team has its short name, which cannot be this.
+ME = "-"
 
 
 def key_field(label: str, help_text: str = "", *, required: bool = True) -> forms.CharField:
@@ -62,7 +62,7 @@ class AccountForm(KeysForm):
     )
     owner = forms.ChoiceField(
         label="Belongs to",
-        required=False,
+        initial=ME,
         help_text="A team’s owners and payers can publish with its account and replace its keys.",
     )
 

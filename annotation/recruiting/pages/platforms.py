@@ -156,6 +156,7 @@ def offer_accounts(form: ConfigForm, kind: type[Platform], stored: dict[str, Any
     if chosen := stored.get(ACCOUNT):
         choices.setdefault(chosen, f"{chosen}, which you cannot use")
     servers = "This server’s account" if may_use_servers(user) else "This server’s account (only administrators)"
+    form.order_fields([ACCOUNT])
     form.fields[ACCOUNT].widget = forms.Select(choices=[("", servers), *choices.items()])
     form.fields[ACCOUNT].help_text = (
         "Who pays for this study. Locked when you publish. "

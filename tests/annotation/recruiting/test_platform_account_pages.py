@@ -55,7 +55,7 @@ def ann() -> User:
 def form(keys: Keys, **values: str) -> dict[str, str]:
     return {
         "title": "Lab on MTurk",
-        "owner": "",
+        "owner": "-",
         "endpoint": MARKET,
         "region": "us-east-1",
         "access_key_id": keys.access_key_id,
@@ -85,7 +85,7 @@ def test_an_account_is_added_shown_and_used_without_its_key_on_any_page(ann: Use
     settings = {"lifetime_days": "7", "approve_after_hours": "72", "frame_height": "900", "account": "lab-on-mturk"}
     assert client.post(on_mturk, settings).status_code == 302
     texts.append(page(client, on_mturk))
-    assert "Paid by the account Lab on MTurk" in texts[-1]
+    assert "Paid by “Lab on MTurk” (…" in texts[-1]
     texts.append(page(client, reverse("console_platform_balance", args=[study.slug, "mturk"])))
     assert "$25.00" in texts[-1]
     texts.append(page(client, reverse("console_platform_account", args=["lab-on-mturk"])))
@@ -159,6 +159,27 @@ def test_keys_are_replaced_and_wrong_ones_leave_the_old_ones(ann: User, keys: Ke
     assert keys_of(PlatformAccount.objects.get(pk=account.pk)).secret == others.secret
 
 
+@pytest.mark.parametrize("address", [NEW, "/console/platform-accounts/lab/keys/"])
+def test_no_error_page_shows_a_key(
+    ann: User, keys: Keys, address: str, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """Not even the one for developers, which shows the request and the variables of each function."""
+    mturk_account(ann, keys)
+    settings.DEBUG = True
+
+    def break_down(*_: Any) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr("annotation.recruiting.platform_accounts._balance", break_down)
+    client = Client(raise_request_exception=False)
+    client.force_login(ann)
+    response = client.post(address, form(keys))
+    text = response.content.decode()
+    assert response.status_code == 500
+    assert "out of order" in text and "_take_keys" in text
+    assert keys.secret not in text and keys.access_key_id not in text
+
+
 # --- who may do what ---
 
 
@@ -218,9 +239,9 @@ def test_the_publish_button_works_for_those_who_may_spend(people: dict[str, Clie
     assert "You cannot spend the money of the platform account “Shared”. Ask the team Writers to publish it" in refused
     assert MarketHit.objects.count() == 0
     assert "Publishing has started" in publish(people["owner"], study)
-    assert "Paid by the account Shared" in page(people["editor"], reverse("console_platforms", args=[study.slug]))
+    assert "Paid by “Shared” (…" in page(people["editor"], reverse("console_platforms", args=[study.slug]))
     overview = page(people["editor"], reverse("console_study", args=[study.slug]))
-    assert "It is paid by the account Shared of the team Writers" in overview
+    assert "It is paid by the account “Shared” of the team Writers" in overview
 
 
 def test_an_editor_saves_other_settings_and_leaves_the_account(people: dict[str, Client]) -> None:

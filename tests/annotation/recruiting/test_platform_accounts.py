@@ -217,7 +217,7 @@ def test_keys_cannot_be_pickled(keys: Keys) -> None:
         pickle.dumps(keys)
 
 
-@pytest.mark.parametrize("change", ["row", "owner", "endpoint", "platform"])
+@pytest.mark.parametrize("change", ["row", "row of the same owner", "owner", "endpoint", "platform"])
 def test_sealed_keys_copied_elsewhere_cannot_be_opened(keys: Keys, change: str) -> None:
     """Whoever can write to the database must not be able to spend another's money, or to have the key sent to them."""
     ann, ben = make_researcher("ann"), make_researcher("ben")
@@ -225,6 +225,7 @@ def test_sealed_keys_copied_elsewhere_cannot_be_opened(keys: Keys, change: str) 
     other = mturk_account(ben, requester_keys("other")[1], title="Other")
     changes: dict[str, dict[str, Any]] = {
         "row": {"sealed": other.sealed},
+        "row of the same owner": {"sealed": mturk_account(ann, keys, title="Third").sealed},
         "owner": {"user": ben},
         "endpoint": {"endpoint": "https://evil.example/"},
         "platform": {"platform": "prolific"},
@@ -258,6 +259,17 @@ def test_an_account_has_one_owner(keys: Keys, owners: int) -> None:
     change = {"user": None} if not owners else {"team": make_team("Writers")}
     with pytest.raises(IntegrityError), transaction.atomic():
         PlatformAccount.objects.filter(pk=account.pk).update(**change)
+
+
+def test_the_command_lists_accounts_without_their_keys(keys: Keys, capsys: Any) -> None:
+    call_command("platform_accounts", "list")
+    assert capsys.readouterr().out == "None yet.\n"
+    account = mturk_account(make_team("Writers"), keys)
+    platform_accounts.retire_account(account=account, retired=True, actor="ann")
+    call_command("platform_accounts", "list")
+    out = capsys.readouterr().out
+    assert " ".join(out.splitlines()[1].split()) == f"lab mturk the team Writers …{keys.access_key_id[-4:]} retired"
+    assert keys.secret not in out and keys.access_key_id not in out
 
 
 # --- who may use it ---
