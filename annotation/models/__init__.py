@@ -18,6 +18,7 @@ from annotation.models.trail import (
     QualityCheck,
     Review,
 )
+from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.work import (
     Assignment,
     Draft,
@@ -76,5 +77,7 @@ __all__ = [
     "Submission",
     "TakenItem",
     "TextPrint",
+    "Webhook",
+    "WebhookDelivery",
     "Worker",
 ]

@@ -34,6 +34,7 @@ VALUES = {
     "<slug:format>": "csv",
     "<int:user_id>": "1",
     "<int:number>": "0",
+    "<int:delivery_pk>": "0",
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
     "<slug:platform>": "mturk",
