@@ -44,7 +44,7 @@ def create_webhook(*, study: Study, address: str, events: Collection[str], actor
         webhook = Webhook.objects.create(
             study=study, address=address, events=_in_order(events), nonce=secrets.token_hex(16), created_by=actor
         )
-        record(study=study, actor=actor, action="add webhook", address=address, events=webhook.events)
+        record(study=study, actor=actor, action="add webhook", address=without_query(address), events=webhook.events)
     return NewWebhook(webhook, secret_of(webhook))
 
 
@@ -56,7 +56,8 @@ def change_webhook(*, webhook: Webhook, address: str, events: Collection[str], a
         new = {"address": address, "events": _in_order(events)}
         if old != new:
             Webhook.objects.filter(pk=webhook.pk).update(**new)
-            record(study=webhook.study, actor=actor, action="change webhook", old=old, new=new)
+            logged = [values | {"address": without_query(str(values["address"]))} for values in (old, new)]
+            record(study=webhook.study, actor=actor, action="change webhook", old=logged[0], new=logged[1])
 
 
 @transaction.atomic
@@ -64,7 +65,7 @@ def set_active(*, webhook: Webhook, active: bool, actor: str) -> None:
     """Pause or resume. What happens while a webhook is paused is never sent; what waited before is sent afterwards."""
     if Webhook.objects.filter(pk=webhook.pk).exclude(active=active).update(active=active):
         action = "resume webhook" if active else "pause webhook"
-        record(study=webhook.study, actor=actor, action=action, address=webhook.address)
+        record(study=webhook.study, actor=actor, action=action, address=without_query(webhook.address))
         if active:
             wake_on_commit()
 
@@ -74,14 +75,14 @@ def replace_secret(*, webhook: Webhook, actor: str) -> str:
     """Make a new secret, which signs every message from now on. Returns it, this one time."""
     webhook.nonce = secrets.token_hex(16)
     webhook.save(update_fields=["nonce"])
-    record(study=webhook.study, actor=actor, action="replace webhook secret", address=webhook.address)
+    record(study=webhook.study, actor=actor, action="replace webhook secret", address=without_query(webhook.address))
     return secret_of(webhook)
 
 
 @transaction.atomic
 def delete_webhook(*, webhook: Webhook, actor: str) -> None:
     """Delete the webhook with all its messages, sent or not."""
-    record(study=webhook.study, actor=actor, action="delete webhook", address=webhook.address)
+    record(study=webhook.study, actor=actor, action="delete webhook", address=without_query(webhook.address))
     webhook.delete()
 
 
@@ -109,6 +110,11 @@ def secret_of(webhook: Webhook) -> str:
     """The webhook's secret, made of the server's secret key and the webhook's nonce. It is not in the database."""
     key = salted_hmac("annotation.webhooks", webhook.nonce, algorithm="sha256").digest()
     return PREFIX + base64.b64encode(key).decode()
+
+
+def without_query(address: str) -> str:
+    """The address as the log shows it, which viewers read: a query often holds a key."""
+    return address.partition("?")[0]
 
 
 def _problems(address: str, events: Collection[str]) -> list[Problem]:

@@ -25,7 +25,7 @@ from django.utils import timezone
 from annotation.access import Role, members_of
 from annotation.audit import record
 from annotation.models import Webhook, WebhookDelivery
-from annotation.webhooks.managing import PREFIX, secret_of
+from annotation.webhooks.managing import PREFIX, secret_of, without_query
 from common.outbound import Unreachable, post
 
 log = logging.getLogger(__name__)
@@ -140,7 +140,13 @@ def _try(delivery: WebhookDelivery) -> bool:
         return True
     Webhook.objects.filter(pk=webhook.pk, failing_since=None).update(failing_since=now)
     if status == GONE and Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
-        record(study=webhook.study, actor=ACTOR, action="pause webhook", address=webhook.address, reason="gone")
+        record(
+            study=webhook.study,
+            actor=ACTOR,
+            action="pause webhook",
+            address=without_query(webhook.address),
+            reason="gone",
+        )
     if given_up:
         _tell_owners(webhook, line)
     return False

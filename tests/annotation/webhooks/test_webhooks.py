@@ -360,6 +360,7 @@ def test_a_webhook_is_added_tested_and_changed_in_the_console(study: Study, rece
         client.post(reverse(f"console_webhook_{name}", args=one))
     assert not Webhook.objects.exists()
     actions = AuditEntry.objects.filter(study=study, action__contains="webhook").order_by("pk")
+    assert "?study=1" not in str(list(actions.values("detail")))
     assert list(actions.values_list("action", flat=True)) == [
         *("add webhook", "change webhook", "replace webhook secret"),
         *("pause webhook", "resume webhook", "delete webhook"),
