@@ -233,6 +233,8 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # How long a silent worker keeps its chunk of a generation run, and how often idle workers are woken.
 CHUNK_LEASE_SECONDS = env.integer("HITSERVER_CHUNK_LEASE_SECONDS", 60, least=2, most=3600)
 WAKE_SECONDS = env.integer("HITSERVER_WAKE_SECONDS", 15, least=1, most=3600)
+# Whether webhooks may lead to http addresses and into the server's own network.
+WEBHOOKS_PRIVATE = env.flag("HITSERVER_WEBHOOKS_PRIVATE", False)
 # How often studies that are offered on a platform are synced.
 PLATFORM_SYNC_SECONDS = env.integer("HITSERVER_PLATFORM_SYNC_SECONDS", 300, least=10, most=86_400)
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
@@ -247,7 +249,11 @@ if "studies" in PARTS:
             "schedule": timedelta(seconds=seconds),
             "options": {"expires": seconds},
         }
-    for name in ("continue_bulk", "grant_qualifications", "continue_api_jobs"):
+    CELERY_IMPORTS += ["annotation.webhooks.tasks"]
+    for name in (
+        *("continue_bulk", "grant_qualifications", "continue_api_jobs"),
+        *("announce_progress", "deliver_webhooks"),
+    ):
         CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
             "task": f"annotation.tasks.{name}",
             "schedule": timedelta(minutes=1),

@@ -30,6 +30,7 @@ from annotation.studies.pages import (
     upload,
     upload_columns,
 )
+from annotation.webhooks.pages import webhooks
 
 STUDY = "console/studies/<slug:slug>/"
 PLATFORM_ACCOUNT = "console/platform-accounts/<slug:slug>/"
@@ -177,6 +178,18 @@ urlpatterns = [
     path(STUDY + "report/<str:name>", reports.report_file, name="report_file"),
     path(STUDY + "report/figures/<slug:key>.png", reports.report_figure, name="report_figure"),
     path(STUDY + "exports/<slug:kind>.<slug:format>", exports.export_view, name="export"),
+    path(STUDY + "webhooks/", webhooks.webhooks, name="console_webhooks"),
+    path(STUDY + "webhooks/<int:pk>/", webhooks.webhook, name="console_webhook"),
+    path(STUDY + "webhooks/<int:pk>/pause/", webhooks.pause, name="console_webhook_pause"),
+    path(STUDY + "webhooks/<int:pk>/resume/", webhooks.resume, name="console_webhook_resume"),
+    path(STUDY + "webhooks/<int:pk>/secret/", webhooks.new_secret, name="console_webhook_secret"),
+    path(STUDY + "webhooks/<int:pk>/test/", webhooks.test, name="console_webhook_test"),
+    path(STUDY + "webhooks/<int:pk>/delete/", webhooks.delete, name="console_webhook_delete"),
+    path(
+        STUDY + "webhooks/<int:pk>/messages/<int:delivery_pk>/again/",
+        webhooks.redeliver,
+        name="console_webhook_redeliver",
+    ),
     path(STUDY + "members/", members.members, name="console_members"),
     path(STUDY + "members/team/", members.change_team, name="console_change_team"),
     path(STUDY + "members/<int:user_id>/remove/", members.remove, name="console_remove_member"),

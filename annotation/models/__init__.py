@@ -20,6 +20,7 @@ from annotation.models.trail import (
     QualityCheck,
     Review,
 )
+from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.work import (
     Assignment,
     Draft,
@@ -81,5 +82,7 @@ __all__ = [
     "Submission",
     "TakenItem",
     "TextPrint",
+    "Webhook",
+    "WebhookDelivery",
     "Worker",
 ]

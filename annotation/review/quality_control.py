@@ -19,8 +19,9 @@ from analysis.quality_control.crowd import Crowd, far_from_others
 from analysis.quality_control.rules import Settings, by_rule, find_in_words
 from analysis.quality_control.work import Answered, Finding, Work
 from annotation.many_ids import among
-from annotation.models import Flag, QualityCheck, Study, Submission
+from annotation.models import Flag, QualityCheck, Study, Submission, Webhook
 from annotation.task_types.registry import UnknownTaskType
+from annotation.webhook_events import announce
 from annotation.work.answers import stored_work
 from annotation.work.quick_rules import Where, findings_in, flag_columns, written_texts
 
@@ -57,6 +58,8 @@ def check_quality(*, study: Study, actor: str, progress: Callable[[int], None] |
         count += len(batch)
         last = batch[-1].pk
     new += _store(_flags_of_workers(settings, seen))
+    if new:
+        announce(study=study, event=Webhook.Event.REVIEW_NEEDED, new_flags=len(new))
     return QualityCheck.objects.create(study=study, submissions=count, flags=by_rule(new), actor=actor)
 
 

@@ -14,7 +14,7 @@ from analysis.quality_control.exclusion import Exclusion
 from annotation import sql
 from annotation.audit import record
 from annotation.instrument import Instrument, item_data, whole_texts
-from annotation.models import Arm, Hit, HitItem, Item, Posting, Study
+from annotation.models import Arm, Hit, HitItem, Item, Posting, Study, Webhook
 from annotation.platforms import link
 from annotation.studies.checking import check_study
 from annotation.studies.gold_items import CHECK_ROLES, rule_problems, with_checks
@@ -25,6 +25,7 @@ from annotation.studies.suggesters import hold_for, suggester_problems
 from annotation.task_types.base import ArmPlan, Design, PlannedHit
 from annotation.task_types.items import ItemData
 from annotation.task_types.registry import get_type
+from annotation.webhook_events import announce
 from annotation.work.exams import has_right_answers
 from annotation.work.hourly_pay import low_wages
 from annotation.work.quality_rules import rules_of
@@ -61,6 +62,7 @@ def publish(*, study: Study, actor: str, by_link: bool = True) -> None:
     now.live_at = timezone.now()
     now.save(update_fields=["status", "live_at"])
     record(study=now, actor=actor, action="publish", hits=len(planned), items=len(items), seed=now.seed)
+    announce(study=now, event=Webhook.Event.LAUNCHED, hits=len(planned), items=len(items))
     study.refresh_from_db()
     if by_link and not task.for_members:
         Posting.objects.get_or_create(

@@ -18,9 +18,21 @@ from django.utils import timezone
 from annotation import sql
 from annotation.deadlocks import TRIES, is_deadlock
 from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to
-from annotation.models import Assignment, Draft, Flag, Output, Rating, Review, Step, Submission, TextPrint
+from annotation.models import (
+    Assignment,
+    Draft,
+    Flag,
+    Output,
+    Rating,
+    Review,
+    Step,
+    Submission,
+    TextPrint,
+    WebhookDelivery,
+)
 from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
+from annotation.webhook_events import messages_of_submission, wake_on_commit
 from annotation.work.allocation import continue_as_extra, revive_late
 from annotation.work.cancelling_offers import cancel_offers
 from annotation.work.offers import closing, lacks_offers, request_offers
@@ -111,6 +123,8 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
     feedback = "" if is_blank(feedback) else feedback
     _store(work, step, now, uses, _completion(work, walk, step, now, feedback=feedback))
+    if work.announced:
+        wake_on_commit()
     _cancel_needless(work.id, number, page)
     return Outcome("submitted", complete=True)
 
@@ -146,7 +160,7 @@ class SentStep:
 
 @dataclass(frozen=True, slots=True)
 class OpenWork:
-    """Everything about an assignment that its next step needs."""
+    """Everything about an assignment that its next step needs. ``announced``: the study has webhooks."""
 
     id: int
     state: str
@@ -157,6 +171,7 @@ class OpenWork:
     synthetic: bool
     excluded: bool
     extra: bool
+    announced: bool
     item_ids: Sequence[int]
     shown: Shown
     instrument: Instrument
@@ -171,8 +186,8 @@ class OpenWork:
 
 _WORK = """
 SELECT a.state, a.hit_id, a."order", a.accepted_at, p.arm_id, p.study_id, p.synthetic,
-       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, a.extra,
-       t.number, t.name, t.answers, t.timing
+       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, a.extra, t.number, t.name, t.answers, t.timing,
+       EXISTS (SELECT 1 FROM annotation_webhook w WHERE w.study_id = p.study_id AND w.active)
 FROM annotation_assignment a
 JOIN annotation_participant p ON p.id = a.participant_id
 LEFT JOIN annotation_step t ON t.assignment_id = a.id
@@ -208,6 +223,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         synthetic=bool(synthetic),
         excluded=bool(excluded),
         extra=bool(extra),
+        announced=bool(rows[0][13]),
         item_ids=[pk for pk, _ in items],
         shown=instrument.shown(
             [item for _, item in items],
@@ -217,7 +233,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         instrument=instrument,
         steps=[
             SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
-            for number, name, answers, timing in (row[9:] for row in rows)
+            for number, name, answers, timing in (row[9:13] for row in rows)
             if number is not None
         ],
     )
@@ -272,12 +288,15 @@ def _completion(
     where = None if work.synthetic else Where(work.study_id, work.participant_id)
     findings = findings_in(whole_work.as_work(), work.instrument.quality, texts, where=where)
     flags = [flag_columns(finding, links) for finding in findings]
+    flagged = bool(flags) and not work.excluded
+    messages = messages_of_submission(work.study_id, its, now, flagged=flagged) if work.announced else []
     derived = [
         (Rating, derive_ratings(work, whole_work.ratings, steps, submission=its, now=now)),
         (Flag, flags),
         (TextPrint, [{"study": work.study_id, "submission": its, "digest": text.digest} for text in texts]),
         (Output, derive_outputs(work, pages, steps, submission=its)),
         (Review, [links | LEFT_OUT] if work.excluded else []),
+        (WebhookDelivery, messages),
     ]
     statements = [sql.insertion(Submission, submission)]
     statements += [sql.insertion(model, *rows) for model, rows in derived if rows]

@@ -38,6 +38,7 @@ VALUES = {
     "<slug:key>": "time-0",
     "<int:user_id>": "1",
     "<int:number>": "0",
+    "<int:delivery_pk>": "0",
     "<slug:name>": RUN,
     "<slug:run_name>": RUN,
     "<slug:platform>": "mturk",

@@ -10,10 +10,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from accounts.models import Team
-from annotation.models import ItemFeed, Membership, OutsideAssignment, PlatformAccount, Posting, Study
+from annotation.models import ItemFeed, Membership, OutsideAssignment, PlatformAccount, Posting, Study, Webhook
 from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.platforms.account_keys import Keys, seal_keys
 from annotation.tokens import form_token, participant_token, posting_token, start_token
+from annotation.webhooks.managing import send_test
 from generation.models import Suggester
 from generation.suggestions.asking import ask_suggesters
 from marketplace.models import Requester, Worker
@@ -98,6 +99,7 @@ def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
         study + "submissions/<int:pk>/replay/": Case({"slug": recorded.slug, "pk": str(sent.pk)}),
         study + "take-outputs/": Case({"slug": judging.slug}),
         study + "write/": Case(of_posted),
+        **_of_webhooks(judging),
     }
 
 
@@ -111,6 +113,15 @@ def _of_api(with_arms: Study, judging: Study) -> dict[str, Case]:
         study + "items/feed/": Case({"slug": judging.slug}),
         study + "members/<str:user>/": Case({"user": "viewer"}, body={"role": "editor"}),
     }
+
+
+def _of_webhooks(study: Study) -> dict[str, Case]:
+    hook = Webhook.objects.create(study=study, address="https://hooks.invalid/", events=["study.done"], nonce="n")
+    message = send_test(webhook=hook)
+    one = Case({"slug": study.slug, "pk": str(hook.pk), "delivery_pk": str(message.pk)})
+    routes = ("", "<int:pk>/", *(f"<int:pk>/{name}/" for name in ("pause", "resume", "secret", "test", "delete")))
+    again = "<int:pk>/messages/<int:delivery_pk>/again/"
+    return {f"console/studies/<slug:slug>/webhooks/{route}": one for route in (*routes, again)}
 
 
 def _posted(users: Mapping[str, User]) -> tuple[Study, int, int]:
