@@ -14,25 +14,16 @@ from django.urls import reverse
 from accounts import tokens
 from annotation.api.paging import MOST_ROWS
 from annotation.models import Study
+from tests.annotation.api_helpers import PROBLEM, problem_of, reasons_of
 from tests.annotation.console_helpers import as_role, signed_in
 from tests.factories import make_researcher, make_study
 
 pytestmark = pytest.mark.django_db
 
-PROBLEM = "application/problem+json"
-
 
 @pytest.fixture
 def ann() -> User:
     return make_researcher("ann")
-
-
-def problem_of(response: Any, status: int) -> dict[str, Any]:
-    assert (response.status_code, response.headers["Content-Type"]) == (status, PROBLEM)
-    body: dict[str, Any] = response.json()
-    assert set(body) == {"type", "title", "status", "detail", "errors"}
-    assert body["status"] == status
-    return body
 
 
 @pytest.mark.parametrize("path", ["/api/", "/api/v1/", "/api/v1/nothing/", "/api/v2/studies/", "/api/v1/nothing"])
@@ -72,6 +63,34 @@ def test_a_token_that_lacks_the_scope_is_told_which_one(ann: User, monkeypatch: 
     monkeypatch.setattr("accounts.models.ApiToken.allows", lambda token, scope: scope != "read", raising=False)
     response = Client().get(reverse("api_studies"), headers={"Authorization": f"Bearer {text}"})
     assert "This token lacks the scope “read”." in problem_of(response, 403)["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "reason"),
+    [
+        ({"title": "a\0b"}, "title", "Character 2, U+0000, cannot be stored. Remove it."),
+        ({"factors": {"\0": {}}}, "factors", "Character 1, U+0000, cannot be stored. Remove it."),
+        (
+            {"items": [{"text": "a"}, {"text": "\ud800"}]},
+            "items.2.text",
+            "Character 1, U+D800, cannot be stored. Remove it.",
+        ),
+    ],
+)
+def test_a_text_that_no_database_stores_is_refused_with_its_place(
+    body: dict[str, Any], field: str, reason: str, ann: User
+) -> None:
+    response = signed_in(ann).post(reverse("api_studies"), json.dumps(body), content_type="application/json")
+    assert reasons_of(response, 422) == {field: reason}
+
+
+def test_a_character_of_two_halves_is_stored(ann: User) -> None:
+    body = {"slug": "x", "task_type": "likert", "title": "\U0001f600"}
+    response = signed_in(ann).post(
+        reverse("api_studies", query={"dry_run": "true"}), json.dumps(body), content_type="application/json"
+    )
+    assert b"\\ud83d" in json.dumps(body).encode()
+    assert "title" not in {error["field"] for error in response.json().get("errors", ())}
 
 
 def test_pages_lead_forth_and_back_and_a_new_study_moves_none(ann: User) -> None:

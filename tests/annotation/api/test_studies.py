@@ -182,6 +182,25 @@ def test_a_change_names_every_key_that_differs_and_keeps_all_others(client: Clie
     assert answer["study"]["title"] == "Stories"
 
 
+def test_a_change_keeps_the_rules_and_settings_that_it_does_not_name(client: Client) -> None:
+    rules = {
+        "quality_control": {"gold_per_hit": 2},
+        "exclude": {"flags": []},
+        "platforms": {"mturk": {"locales": ["US"]}},
+    }
+    send(client, "post", "api_studies", None, body=STUDY | rules)
+    study = Study.objects.get()
+    change = {"quality_control": {"attention_per_hit": 3}, "platforms": {"mturk": {"least_approved": 100}}}
+    answer = send(client, "patch", "api_study", study, body=change).json()
+    assert {difference["field"] for difference in answer["differences"]} == {
+        "quality_control.attention_per_hit",
+        "platforms.mturk.least_approved",
+    }
+    now = answer["study"]
+    assert (now["quality_control"]["gold_per_hit"], now["quality_control"]["attention_per_hit"]) == (2, 3)
+    assert (now["platforms"]["mturk"]["locales"], now["platforms"]["mturk"]["least_approved"]) == (["US"], 100)
+
+
 def test_a_dry_run_of_a_change_changes_nothing(client: Client) -> None:
     send(client, "post", "api_studies", None, body=STUDY)
     study = Study.objects.get()
