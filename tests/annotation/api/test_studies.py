@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import AuditEntry, Item, Membership, Study
+from annotation.platforms.calls import PlatformTrouble
 from annotation.task_types.registry import all_types
 from tests.annotation.api_helpers import problem_of, reasons_of, send
 from tests.annotation.console_helpers import as_role, signed_in
@@ -284,6 +285,21 @@ def test_a_draft_is_planned_launched_paused_resumed_and_closed() -> None:
             assert send(client, "post", name, study).json()["study"]["status"] == status
     reasons = reasons_of(send(client, "post", "api_resume", study), 409)
     assert reasons["status"].endswith("A closed study cannot be opened again. Duplicate it instead.")
+
+
+def test_a_platform_that_does_not_answer_is_a_warning_because_the_study_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = make_study(items=1)
+
+    def pause(*, study: Study, actor: str) -> None:
+        Study.objects.filter(pk=study.pk).update(status="paused")
+        raise PlatformTrouble("There is no key for MTurk.")
+
+    monkeypatch.setattr("annotation.api.lifecycle.pause_everywhere", pause)
+    answer = send(as_role("editor", study), "post", "api_pause", study).json()
+    assert answer["study"]["status"] == "paused"
+    assert answer["warnings"] == ["Nothing changed on the platform. There is no key for MTurk."]
 
 
 def test_a_plan_that_is_no_longer_true_is_not_launched() -> None:
