@@ -12,9 +12,11 @@ from django.test import Client
 from annotation.models import AuditEntry, Item, Membership, Study
 from annotation.platforms.calls import PlatformTrouble
 from annotation.task_types.registry import all_types
+from generation.models import GenerationRun
 from tests.annotation.api_helpers import problem_of, reasons_of, send
 from tests.annotation.console_helpers import as_role, signed_in
 from tests.factories import make_researcher, make_study, make_submission
+from tests.generation.support.finished_runs import make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -129,8 +131,11 @@ def test_items_may_come_from_no_file_and_from_no_study_or_run_of_somebody_else(c
     from_study = STUDY | {"items": {"from_study": hidden.slug}}
     reasons = reasons_of(send(client, "post", "api_studies", None, body=from_study), 422)
     assert reasons["items.from_study"].startswith("There is no study “hidden”, or")
-    from_run = STUDY | {"items": {"from_run": "secret"}}
-    assert "secret" in reasons_of(send(client, "post", "api_studies", None, body=from_run), 422)["items.from_run"]
+    make_run({"greedy": [["one"]]}, name="secret")
+    GenerationRun.objects.update(created_by="bob")
+    sets = STUDY | {"task_type": "abs_hds", "config": {}, "items": {"from_run": "secret"}}
+    reasons = reasons_of(send(client, "post", "api_studies", None, body=sets), 422)
+    assert reasons["items.from_run"] == "There is no “secret”. There are none."
 
 
 def test_a_study_excludes_no_study_that_its_creator_may_not_see(client: Client) -> None:
