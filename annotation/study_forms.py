@@ -244,7 +244,7 @@ def accepts(field: forms.Field) -> str:
         return "true or false"
     empty = "" if field.required else ", or nothing"
     if isinstance(field, forms.IntegerField):
-        low, high = _bound(field, MinValueValidator), _bound(field, MaxValueValidator)
+        low, high = bound(field, MinValueValidator), bound(field, MaxValueValidator)
         decimals = getattr(field, "decimal_places", None)
         text = "a number" if isinstance(field, forms.FloatField | forms.DecimalField) else "a whole number"
         if low is not None and high is not None:
@@ -260,7 +260,7 @@ def accepts(field: forms.Field) -> str:
     return "a value as the description says" + empty
 
 
-def _bound(field: forms.Field, kind: type[MinValueValidator] | type[MaxValueValidator]) -> Any:
+def bound(field: forms.Field, kind: type[MinValueValidator] | type[MaxValueValidator]) -> Any:
     """The tightest bound among the field's validators. A model's field may also have a wider one from the database."""
     limits = [v.limit_value for v in field.validators if type(v) is kind]
     numbers = [limit() if callable(limit) else limit for limit in limits]

@@ -9,7 +9,6 @@ from django.urls import path, reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -59,10 +58,7 @@ class Simulate(Input):
 
 
 class FileEndpoint(Endpoint):
-    """Answers with a file, whatever media types the program says it accepts."""
-
-    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        return JSONRenderer(), JSONRenderer.media_type
+    answers_files = True
 
 
 class Exports(Endpoint):

@@ -2,55 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable
 
+from django.db import transaction
+from django.http import Http404, QueryDict
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.access import runs_of, studies_of
+from annotation.api.documents import table_of_rows
+from annotation.api.item_shapes import (
+    FileRequest,
+    FollowRequest,
+    FromStudyRequest,
+    ImportedShape,
+    ItemShape,
+    RowsRequest,
+    RunRequest,
+    item_as_json,
+)
 from annotation.api.paging import Pages
-from annotation.api.parsing import text
-from annotation.api.views import Endpoint
-from annotation.models import Item
+from annotation.api.parsing import Json, body, flag, text
+from annotation.api.studies import DRY_RUN
+from annotation.api.views import Endpoint, Role
+from annotation.models import Item, ItemFeed, Study
 from annotation.studies import items_overview
-
-
-class ScoreShape(serializers.Serializer[Any]):
-    """One score of an item. What cannot be computed is null."""
-
-    topic = serializers.CharField()
-    title = serializers.CharField()
-    score = serializers.FloatField(allow_null=True)
-    sd = serializers.FloatField(allow_null=True)
-    n = serializers.IntegerField(help_text="Ratings.")
-    workers = serializers.IntegerField()
-    low = serializers.FloatField(allow_null=True, help_text="The lower end of the 95% interval.")
-    high = serializers.FloatField(allow_null=True, help_text="The upper end.")
-    part = serializers.CharField(help_text="The part of the item that the score is about; empty for the whole.")
-
-
-class ItemArmShape(serializers.Serializer[Any]):
-    """An item's figures in one arm."""
-
-    name = serializers.CharField()
-    submissions = serializers.IntegerField()
-    scores = ScoreShape(many=True)
-
-
-class ItemShape(serializers.Serializer[Any]):
-    """An item with its scores so far."""
-
-    item = serializers.CharField(help_text="Its id, as in the file.")
-    role = serializers.ChoiceField(choices=Item.Role.choices)
-    source = serializers.JSONField(help_text="What it comes from.")  # type: ignore[assignment]  # not on the class
-    columns = serializers.DictField(child=serializers.CharField(allow_blank=True), help_text="Its columns in exports.")
-    wanted = serializers.IntegerField(help_text="Submissions over all hits.")
-    submissions = serializers.IntegerField()
-    synthetic = serializers.IntegerField(help_text="How many of these are by simulated workers.")
-    scores = ScoreShape(many=True)
-    arms = ItemArmShape(many=True)
+from annotation.studies.factor_notes import factor_notes
+from annotation.studies.identical_items import identical_in_words, identical_items
+from annotation.studies.images import Images
+from annotation.studies.importing_items import also_in_rows, import_items
+from annotation.studies.item_sources import import_run
+from annotation.studies.outputs import check_source, feed_items, set_feed, set_follow
+from annotation.table_files import Table, TableProblems, read_table
+from annotation.task_types.registry import get_type
+from common.problems import Invalid, invalid, unknown
 
 
 class ItemPages(Pages):
@@ -60,8 +47,34 @@ class ItemPages(Pages):
     counted = True
 
 
-class Items(Endpoint):
+class ItemEndpoint(Endpoint):
+    """An address that answers with items."""
+
+    def imported(self, act: Callable[[Study], tuple[int, int]]) -> Response:
+        """What ``act`` did to the items of the study: how many there are now, and how many samples are in none.
+
+        With ``dry_run``, it is undone.
+        """
+        study, dry_run = self.study(Role.EDITOR), flag(self.request, "dry_run")
+        with transaction.atomic():
+            count, left_out = act(study)
+            now = Study.objects.get(pk=study.pk)
+            notes, same = factor_notes(now), identical_in_words(identical_items(now))
+            if dry_run:
+                transaction.set_rollback(True)
+        answer = {
+            "items": count,
+            "dry_run": dry_run,
+            "left_out": left_out,
+            "warnings": [*([same] if same else []), *map(str, notes.problems), *notes.warnings],
+            "suggestion": notes.suggestion,
+        }
+        return Response(ImportedShape(answer).data)
+
+
+class Items(ItemEndpoint):
     pagination_class = ItemPages
+    parser_classes = (Json, MultiPartParser)
 
     @extend_schema(
         operation_id="items_list",
@@ -72,19 +85,124 @@ class Items(Endpoint):
         """Lists the items in the order of the file, each with its scores so far."""
         study = self.study(answers=True)
         page: list[Item] = self.paginate_queryset(items_overview.find_items(study, text(request, "q"))) or []
-        rows = [as_json(row) for row in items_overview.item_rows(study, page)]
+        rows = [item_as_json(row) for row in items_overview.item_rows(study, page)]
         return self.get_paginated_response(ItemShape(rows, many=True).data)
 
+    @extend_schema(
+        operation_id="items_upload",
+        request={"application/json": RowsRequest, "multipart/form-data": FileRequest},
+        responses=ImportedShape,
+        parameters=[DRY_RUN],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Replaces the items of a draft with rows, or with those of a file.
 
-def as_json(row: items_overview.ItemRow) -> dict[str, Any]:
-    return {
-        "item": row.item.external_id,
-        "role": row.item.role,
-        "source": row.item.source,
-        "columns": row.cells,
-        "wanted": row.wanted,
-        "submissions": row.submissions,
-        "synthetic": row.synthetic,
-        "scores": [asdict(score) for score in row.scores],
-        "arms": [asdict(arm) for arm in row.arms],
-    }
+        Every problem is reported with its row and column. If there is one, nothing changes.
+        """
+
+        def act(study: Study) -> tuple[int, int]:
+            table = self.table(request)
+            try:
+                return import_items(study=study, table=table, actor=self.actor), 0
+            except TableProblems as refused:
+                raise also_in_rows(refused, study.task_type, study.config, Images(study)) from None
+
+        return self.imported(act)
+
+    def table(self, request: Request) -> Table:
+        """The rows of the request. This alone reads tables that programs send. Raises TableProblems."""
+        if isinstance(request.data, QueryDict):
+            file = request.FILES.get("file")
+            if file is None:
+                raise invalid("file", "The form has no file.", "Send the file in a part called “file”.")
+            return read_table(file.file, name=file.name or "")
+        form = RowsRequest(data=body(request))
+        form.is_valid(raise_exception=True)
+        return table_of_rows(body(request)["rows"])
+
+
+class OneItem(Endpoint):
+    @extend_schema(operation_id="items_get", responses=ItemShape)
+    def get(self, request: Request, slug: str, item: str) -> Response:
+        """Gets the item of this id, with its scores so far."""
+        study = self.study(answers=True)
+        stored = Item.objects.filter(study=study, external_id=item).first() if "\x00" not in item else None
+        if stored is None:
+            raise Http404(f"This study has no item “{item[:60]}”.")
+        [row] = items_overview.item_rows(study, [stored])
+        return Response(ItemShape(item_as_json(row)).data)
+
+
+class ItemsFromRun(ItemEndpoint):
+    @extend_schema(operation_id="items_from_run", request=RunRequest, responses=ImportedShape, parameters=[DRY_RUN])
+    def post(self, request: Request, slug: str) -> Response:
+        """Replaces the items of a draft with the samples of a generation run of yours."""
+
+        def act(study: Study) -> tuple[int, int]:
+            form = RunRequest(data=body(request))
+            form.is_valid(raise_exception=True)
+            run = runs_of(self.user).filter(name=form.validated_data["run"]).first()
+            if run is None:
+                names = runs_of(self.user).order_by("name").values_list("name", flat=True)
+                raise Invalid([unknown("run", form.validated_data["run"], names)])
+            options = form.validated_data.get("options", {})
+            done = import_run(study=study, run=run, options=options, actor=self.actor)
+            return done.items, done.left_out
+
+        return self.imported(act)
+
+
+class ItemsFromStudy(ItemEndpoint):
+    @extend_schema(
+        operation_id="items_from_study", request=FromStudyRequest, responses=ImportedShape, parameters=[DRY_RUN]
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Replaces the items of a draft with the outputs of another study, such as the texts written there."""
+
+        def act(study: Study) -> tuple[int, int]:
+            form = FromStudyRequest(data=body(request))
+            form.is_valid(raise_exception=True)
+            wanted = form.validated_data
+            source, problems = check_source(
+                task=get_type(study.task_type),
+                slug=study.slug,
+                source_slug=wanted["study"],
+                arms=wanted.get("arms", ()),
+                visible=studies_of(self.user),
+                kind=wanted.get("kind", ""),
+            )
+            if source is None or problems:
+                raise Invalid(problems)
+            terms = {"arms": wanted.get("arms", ()), "kind": wanted.get("kind", ""), "follow": wanted["follow"]}
+            return set_feed(study=study, source=source, **terms, actor=self.actor), 0
+
+        return self.imported(act)
+
+
+class Feed(ItemEndpoint):
+    @extend_schema(operation_id="items_take_outputs", request=None, responses=ImportedShape, parameters=[DRY_RUN])
+    def post(self, request: Request, slug: str) -> Response:
+        """Adds the outputs that have arrived in the study whose outputs this one judges."""
+
+        def act(study: Study) -> tuple[int, int]:
+            self.refuse_unless_visible(study)
+            feed_items(study=study, actor=self.actor)
+            return study.items.count(), 0
+
+        return self.imported(act)
+
+    @extend_schema(operation_id="items_follow", request=FollowRequest, responses=FollowRequest)
+    def put(self, request: Request, slug: str) -> Response:
+        """Sets whether outputs that arrive while the study is live become items by themselves."""
+        study = self.study(Role.EDITOR)
+        form = FollowRequest(data=body(request))
+        form.is_valid(raise_exception=True)
+        self.refuse_unless_visible(study)
+        set_follow(study=study, follow=form.validated_data["follow"], actor=self.actor)
+        return Response(form.validated_data)
+
+    def refuse_unless_visible(self, study: Study) -> None:
+        """The source's texts are for those who can see it. Raises Http404."""
+        feed = ItemFeed.objects.filter(study=study).first()
+        if feed is not None and not studies_of(self.user).filter(pk=feed.source_id).exists():
+            raise Http404("The study that these items come from does not exist, or you may not see it.")

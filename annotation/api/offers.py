@@ -23,11 +23,11 @@ from annotation.api import jobs
 from annotation.api.fields import Amount, Input, Money, Nothing
 from annotation.api.job_kinds import COMPENSATE
 from annotation.api.job_views import JobShape, accepted, job_for
-from annotation.api.platforms import CostShape, SpendingShape, cost_data
+from annotation.api.platforms import CostShape, SpendingShape, connected, cost_data
 from annotation.api.roles import EDITS, MANAGES, PAYS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Posting, Study
-from annotation.platforms import all_platforms, connect, link
+from annotation.platforms import all_platforms, link
 from annotation.platforms.base import Platform
 from annotation.recruiting import adding_ratings, changing_offers, job_requests, offered_work
 from annotation.recruiting.fetching_work import fetch_answer
@@ -149,8 +149,8 @@ class OfferEndpoint(Endpoint):
 
     @transaction.atomic
     def ask(self, study: Study, name: str, kind: str, **params: Any) -> Response:
-        """Request the console's own job. Raises PlatformTrouble if there is no key, and Invalid."""
-        connect(name)
+        """Request the console's own job. Raises Invalid, also if there is no key."""
+        connected(name)
         job = job_requests.request_job(study=study, kind=kind, platform=name, actor=self.actor, params=params)
         return accepted(jobs.follow(user=self.user, study=study, kind=kind, platform_job=job))
 
@@ -161,14 +161,12 @@ class SpendingEndpoint(OfferEndpoint):
 
 
 class PublishStudy(SpendingEndpoint):
-    more_problems = (502,)
-
     def prepare(self) -> None:
         """Ask the endpoint for its fees, which must not wait for a transaction that waits for it."""
         self.study(self.role)
         sent = Publish.of(self.request)
         if not sent["dry_run"]:
-            connect(sent["platform"]).fees()
+            connected(sent["platform"]).fees()
 
     @extend_schema(operation_id="platforms_publish", request=Publish, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
@@ -177,7 +175,7 @@ class PublishStudy(SpendingEndpoint):
         kind = all_platforms()[sent["platform"]]
         if sent["dry_run"]:
             return _dry_run(study, kind.offline())
-        platform = connect(sent["platform"])
+        platform = connected(sent["platform"])
         expected = estimate(study, platform, settings_of(study, platform))
         _agreed(sent["total"], expected.cost.total)
         with transaction.atomic():
@@ -282,13 +280,13 @@ class DeleteOffer(OfferEndpoint):
 class MoreRatings(SpendingEndpoint):
     def prepare(self) -> None:
         _, name = self.posted_study()
-        connect(name).fees()
+        connected(name).fees()
 
     @extend_schema(operation_id="platforms_add_ratings", request=AddRatings, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
         """Gives each item more ratings and offers their places. With `dry_run`, says what they cost."""
         (study, name), sent = self.posted_study(), AddRatings.of(request)
-        ratings, platform = sent["ratings"], connect(name)
+        ratings, platform = sent["ratings"], connected(name)
         if ratings <= study.ratings_per_item:
             what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
             raise invalid("ratings", what, f"Send a number above {study.ratings_per_item}.")

@@ -51,6 +51,11 @@ KINDS: dict[int, Kind] = {
 }
 
 
+#: What to do about a value that does not have the form of its key, by the framework's code of the reason.
+FIXES = {"required": "Add this key.", "null": "Send a value, or leave the key out.", "blank": "Write a text."}
+SEE_SCHEMA = "See what this address takes: /api/v1/docs/."
+
+
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One thing to fix. ``field`` is the key as in a study file, or the parameter; ``row`` counts from 1 in a table."""
@@ -134,4 +139,4 @@ def _validation(detail: Any, field: str) -> Iterable[Reason]:
             nested = isinstance(inner, Mapping | list)
             yield from _validation(inner, f"{field}.{number}".strip(".") if nested and inner else field)
     else:
-        yield Reason(str(detail), "", field)
+        yield Reason(str(detail), FIXES.get(getattr(detail, "code", ""), SEE_SCHEMA), field)

@@ -23,6 +23,11 @@ SCOPES = {
     "pay": "spend money: post on a platform, approve, pay bonuses",
 }
 
+#: What a study has that is a subject of its own in the description.
+OWN_SUBJECTS = (
+    *("items", "ratings", "members", "arms", "factors", "wording", "preview", "platform", "submissions", "workers"),
+    *("payments", "quality", "coding", "exports", "edits"),
+)
 #: Of drf-spectacular.
 SETTINGS: dict[str, Any] = {
     "TITLE": "HITServer",
@@ -90,7 +95,9 @@ class Schema(AutoSchema):
         return operation
 
     def get_tags(self) -> list[str]:
-        return [self.get_operation_id().partition("_")[0]]
+        """The first part of the address, or what a study has there."""
+        parts = [part for part in self.path.split("/")[3:] if part]
+        return [parts[2] if len(parts) > 2 and parts[2] in OWN_SUBJECTS else parts[0]]
 
     def get_auth(self) -> list[dict[str, Any]]:
         return [{"token": [self.view.needed_scope(self.method)]}, {"session": []}]

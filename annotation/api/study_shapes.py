@@ -79,6 +79,25 @@ class StudyShape(StudySummary):
         return study.config
 
 
+class DifferenceShape(Serializer[Any]):
+    """One key that differs. ``old`` is null if the key is new."""
+
+    field = serializers.CharField(help_text="The key as in a study file, such as config.context_shown.")
+    old = serializers.JSONField()
+    new = serializers.JSONField()
+
+
+class AppliedShape(Serializer[Any]):
+    """What a write did to a study, or would do with ``dry_run``."""
+
+    study = StudyShape(allow_null=True, help_text="The study as it is now; null if it does not exist yet.")
+    created = serializers.BooleanField(help_text="Whether the study is new.")
+    dry_run = serializers.BooleanField(help_text="Whether nothing was written.")
+    differences = DifferenceShape(many=True)
+    warnings = serializers.ListField(child=serializers.CharField(), help_text="What is good to know about the study.")
+    suggestion = serializers.CharField(help_text="What the report compares besides the declared factors. May be empty.")
+
+
 class RatingCountsShape(Serializer[Any]):
     """Ratings received, those that the analysis includes, and the included ones by people."""
 

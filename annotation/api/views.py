@@ -13,7 +13,7 @@ from rest_framework.exceptions import NotAuthenticated, PermissionDenied
 from rest_framework.generics import GenericAPIView
 from rest_framework.pagination import BasePagination
 from rest_framework.permissions import SAFE_METHODS, BasePermission
-from rest_framework.renderers import JSONRenderer
+from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -69,6 +69,8 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
 
     scope: ClassVar[str] = "read"
     write_scope: ClassVar[str] = "collect"
+    #: Whether it answers something else than JSON, so that any Accept is right. Problems are still JSON.
+    answers_files: ClassVar[bool] = False
     #: Statuses of problems besides those of every address.
     more_problems: ClassVar[tuple[int, ...]] = ()
     authentication_classes = (TokenAuthentication, SessionAuthentication)
@@ -83,6 +85,10 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
 
     def needed_scope(self, method: str) -> str:
         return self.scope if method in SAFE_METHODS else self.write_scope
+
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:
+        negotiated: tuple[BaseRenderer, str] = super().perform_content_negotiation(request, force or self.answers_files)
+        return negotiated
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from annotation.access import studies_of
+from annotation.access import runs_of, studies_of
 from annotation.models import Item, ItemFeed, Membership, Study
 from annotation.studies import storing
 from annotation.studies.checking import check_study
@@ -21,8 +21,9 @@ from annotation.studies.item_sources import check_run, samples_table
 from annotation.studies.link_identity import identity_warnings
 from annotation.studies.members import add_member
 from annotation.studies.outputs import check_source, read_outputs, set_follow, store_feed
-from annotation.studies.spec import StudySpec, default_values, spec_of
+from annotation.studies.spec import StudySpec, default_values, differing, spec_of
 from annotation.studies.storing import Frozen
+from annotation.studies.study_documents import changes_in
 from annotation.studies.study_files import FileRefused, FromRun, FromStudy, StudyFile
 from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import get_type
@@ -99,38 +100,81 @@ def apply(
     file.
     """
     study = Study.objects.filter(slug=file.slug).first()
-    described = _check(file, study, owner)
+    return match_study(study, file, owner=owner, dry_run=dry_run, progress=progress)
+
+
+def match_study(
+    study: Study | None,
+    file: StudyFile,
+    *,
+    user: User | None = None,
+    owner: User | None = None,
+    dry_run: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Applied:
+    """Like `apply`, for this study; None creates one.
+
+    ``user``: who does it, and whose studies and runs the file may name. None: the command line, which may name all.
+    """
+    described = _check(file, study, owner, user)
     differences = _differences(study, described, owner)
     if not differences:
         return Applied(study, False, [], identity_warnings(study) if study else ())
     if described.read is not None and not dry_run:
         described.read.images.write_files()
     with transaction.atomic():
-        stored = _write(study, described, differences, owner, progress)
-        notes = factor_notes(stored)
-        changed = {difference.field.partition(".")[0] for difference in differences}
-        if notes.problems and changed & DECIDE_LEVELS:
-            raise FileRefused(list(notes.problems), file.lines)
+        stored = _write(study, described, differences, owner, user, progress)
+        warnings, suggestion = _noted(stored, differences, file.lines)
         if dry_run:
             transaction.set_rollback(True)
-    warnings = [*identity_warnings(stored), *map(str, notes.problems), *notes.warnings]
-    suggestion = notes.suggestion if changed & DECIDE_LEVELS else ""
     return Applied(study if dry_run else stored, study is None, differences, warnings, suggestion)
+
+
+def patch_study(*, study: Study, document: Mapping[str, Any], user: User, dry_run: bool = False) -> Applied:
+    """Change the study where the document, some keys of a study file, differs from it: completely or not at all.
+
+    Raises FileRefused, Invalid or Frozen.
+    """
+    with transaction.atomic():
+        before = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        old = spec_of(before).terms()
+        changes = changes_in(document, before)
+        stored = storing.change_study(study=before, visible=studies_of(user), actor=user.get_username(), **changes)
+        terms = differing(old, spec_of(stored).terms())
+        differences = [Difference(name, was, now) for name, (was, now) in terms.items()]
+        warnings, suggestion = _noted(stored, differences, {})
+        if dry_run:
+            transaction.set_rollback(True)
+    return Applied(study if dry_run else stored, False, differences, warnings, suggestion)
+
+
+def _noted(study: Study, differences: Sequence[Difference], lines: Mapping[str, int]) -> tuple[list[str], str]:
+    """What to know about the study after these changes, and what its report will compare.
+
+    Raises FileRefused if they change the levels of factors, and its items and arms lack what the factors name.
+    """
+    notes = factor_notes(study)
+    changed = {difference.field.partition(".")[0] for difference in differences}
+    if notes.problems and changed & DECIDE_LEVELS:
+        raise FileRefused(list(notes.problems), lines)
+    warnings = [*identity_warnings(study), *map(str, notes.problems), *notes.warnings]
+    return warnings, notes.suggestion if changed & DECIDE_LEVELS else ""
 
 
 # --- what the file contains ---
 
 
-def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Described:
+def _check(file: StudyFile, study: Study | None, owner: User | None, user: User | None) -> _Described:
     """Check values, settings, texts, arms and items. Raises FileRefused or TableProblems."""
     spec = replace(file.spec, values=default_values(file.spec.task_type) | dict(file.spec.values))
-    checked, problems = check_study(spec, instance=Study.objects.get(pk=study.pk) if study else Study())
+    instance = Study.objects.get(pk=study.pk) if study else Study()
+    checked, problems = check_study(spec, instance=instance, visible=studies_of(user) if user else None)
     feed = None
     if isinstance(file.items, FromStudy):
         named, visible = file.items, Study.objects.all()
         # What the owners of this study may see; all studies if it has no owner, only the command line.
-        owners = [owner] if owner else []
-        if study is not None:
+        owners = [person for person in (owner, user) if person]
+        if study is not None and user is None:
             owners += User.objects.filter(memberships__study=study, memberships__role=Membership.Role.OWNER)
         if owners:
             seen = {pk for user in owners for pk in studies_of(user).values_list("pk", flat=True)}
@@ -149,25 +193,28 @@ def _check(file: StudyFile, study: Study | None, owner: User | None) -> _Describ
         raise FileRefused(problems, file.lines)
     if feed is not None and study is not None and study.status != Study.Status.DRAFT:
         return _Described(checked, names_items=True, feed=feed)
-    return _Described(checked, file.items is not None, _read(file, checked, feed, study), feed)
+    return _Described(checked, file.items is not None, _read(file, checked, feed, study, user), feed)
 
 
-def _read(file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study | None) -> ItemsRead | None:
+def _read(
+    file: StudyFile, checked: StudySpec, feed: _Feed | None, study: Study | None, user: User | None
+) -> ItemsRead | None:
     task = get_type(file.spec.task_type)
     if feed is not None:
         return read_outputs(task=task, config=checked.config, source=feed.source, arms=feed.arms, kind=feed.kind)
-    if isinstance(file.items, Path):
-        images = Images(study, file.items.parent)
+    if isinstance(file.items, Path | Table):
+        images = Images(study, file.items.parent if isinstance(file.items, Path) else None)
         try:
-            table = _file_table(file, file.items)
+            table = _file_table(file, file.items) if isinstance(file.items, Path) else file.items
         except TableProblems as refused:
             raise also_in_rows(refused, file.spec.task_type, checked.config, images) from None
         return read_items(file.spec.task_type, checked.config, table, images)
     if isinstance(file.items, FromRun):
         named = file.items
-        run = GenerationRun.objects.filter(name=named.run).first()
+        runs = GenerationRun.objects.all() if user is None else runs_of(user)
+        run = runs.filter(name=named.run).first()
         if run is None:
-            names = GenerationRun.objects.order_by("name").values_list("name", flat=True)
+            names = runs.order_by("name").values_list("name", flat=True)
             raise FileRefused([unknown("items.from_run", named.run, names)], file.lines)
         options, problems = check_run(task=task, run=run, options=named.options)
         if problems:
@@ -232,25 +279,27 @@ def _write(
     described: _Described,
     differences: list[Difference],
     owner: User | None,
+    user: User | None,
     progress: Callable[[int], None] | None,
 ) -> Study:
     spec = described.spec
+    actor, visible = (user.get_username(), studies_of(user)) if user else (ACTOR, None)
     if study is None:
-        stored = storing.create_study(spec=spec, owner=owner, actor=ACTOR)
+        stored = storing.create_study(spec=spec, visible=visible, owner=owner, actor=actor)
     else:
         # Every change that the study no longer allows, items included, with the names in the file.
         changes = {difference.field: (difference.old, difference.new) for difference in differences}
         if problems := storing.frozen_problems(study, changes):
             raise Frozen(problems)
-        stored = storing.change_study(study=study, actor=ACTOR, **spec.parts())
+        stored = storing.change_study(study=study, visible=visible, actor=actor, **spec.parts())
         if owner is not None:
-            add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=ACTOR)
+            add_member(study=stored, user=owner, role=Membership.Role.OWNER, actor=actor)
     feed, read = described.feed, described.read
     if feed is not None and stored.status != Study.Status.DRAFT:
-        set_follow(study=stored, follow=feed.follow, actor=ACTOR)
+        set_follow(study=stored, follow=feed.follow, actor=actor)
     elif read is not None and any(difference.field.partition(".")[0] == "items" for difference in differences):
         if feed is None:
-            store_items(study=stored, read=read, actor=ACTOR, progress=progress)
+            store_items(study=stored, read=read, actor=actor, progress=progress)
         else:
             store_feed(
                 study=stored,
@@ -259,6 +308,6 @@ def _write(
                 arms=feed.arms,
                 kind=feed.kind,
                 follow=feed.follow,
-                actor=ACTOR,
+                actor=actor,
             )
     return stored

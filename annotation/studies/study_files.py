@@ -5,9 +5,10 @@ A file describes the whole study: what it leaves out has its default value. ``do
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from annotation.studies.declared_factors import KEYS as FACTOR_KEYS
 from annotation.studies.declared_factors import FactorForm
 from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
+from annotation.table_files import Table
 from annotation.task_types.base import TaskType
 from annotation.task_types.settings import ConfigForm, TableField
 from annotation.work.quality_rules import ExclusionForm, QualityForm
@@ -65,9 +67,9 @@ class FromRun:
 class StudyFile:
     """The content of a file: types are checked, values are not. ``lines`` has the line of each key."""
 
-    path: Path
+    path: Path | None
     spec: StudySpec
-    items: Path | FromStudy | FromRun | None
+    items: Path | Table | FromStudy | FromRun | None
     lines: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -93,10 +95,25 @@ class FileRefused(Refused):
 def read_study_file(path: Path) -> StudyFile:
     """Read the file. Raises FileRefused, also for unknown keys and wrong types."""
     document, lines = _parse(path)
+    return read_document(document, path=path, lines=lines)
+
+
+def read_document(
+    document: Mapping[str, Any],
+    *,
+    path: Path | None = None,
+    lines: Mapping[str, int] | None = None,
+    required: Collection[str] = REQUIRED,
+) -> StudyFile:
+    """A study as a study file writes it, as values. Raises FileRefused, also for unknown keys and wrong types.
+
+    Without ``path`` there are no files beside it, so its items are a table, or come from a run or another study.
+    """
+    lines = lines or {}
     problems = [unknown(name[:60], name, KEYS) for name in document if name not in KEYS]
     problems += [
         Problem(name, f"The key {name} is missing.", f"Add a line “{name}: …”.")
-        for name in REQUIRED
+        for name in required
         if name not in document
     ]
     values, wrong = _typed(document, StudyForm().fields, "")
@@ -294,8 +311,12 @@ def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tupl
     return tuple(given)
 
 
-def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> Path | None:
+def _named_file(path: Path | None, name: str, where: str, problems: list[Problem]) -> Path | None:
     """The file of this name, relative to the study file's folder."""
+    if path is None:
+        fix = "Send the rows themselves as a list of objects, or upload the file afterwards."
+        problems.append(Problem(where, "There is no file beside this study.", fix))
+        return None
     found = path.parent / name
     if found.is_file():
         return found
@@ -305,11 +326,11 @@ def _named_file(path: Path, name: str, where: str, problems: list[Problem]) -> P
 
 
 def _items(
-    path: Path, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
-) -> Path | FromStudy | FromRun | None:
+    path: Path | None, document: Mapping[str, Any], task: TaskType | None, problems: list[Problem]
+) -> Path | Table | FromStudy | FromRun | None:
     given = document.get("items")
-    if given is None:
-        return None
+    if given is None or isinstance(given, Table):
+        return given
     if isinstance(given, str):
         return _named_file(path, given, "items", problems)
     if not isinstance(given, dict):
@@ -337,7 +358,7 @@ def _items(
     return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
 
 
-def _from_run(path: Path, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> FromRun:
+def _from_run(path: Path | None, given: Mapping[str, Any], task: TaskType | None, problems: list[Problem]) -> FromRun:
     options = {name: value for name, value in given.items() if name not in ("from_run", WITH_FILE)}
     if task is not None and task.sample_form is not None:
         options, wrong = _typed(options, task.sample_form.base_fields, "items.", refuse_unknown=True)
@@ -386,7 +407,7 @@ def fits(field: forms.Field, value: Any) -> bool:
     if isinstance(field, forms.BooleanField):
         return isinstance(value, bool)
     if isinstance(field, forms.FloatField | forms.DecimalField):
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     if isinstance(field, forms.IntegerField):
         return isinstance(value, int) and not isinstance(value, bool)
     if isinstance(field, forms.CharField | forms.ChoiceField):

@@ -122,7 +122,7 @@ def test_without_a_key_the_program_reads_what_to_set(
 ) -> None:
     settings.PROLIFIC_TOKEN = ""
     response = post(as_role("owner", draft), "api_publish", SLUG, key="p1", platform="prolific")
-    assert (response.status_code, "HITSERVER_PROLIFIC_TOKEN" in response.json()["detail"]) == (502, True)
+    assert (response.status_code, "HITSERVER_PROLIFIC_TOKEN" in response.json()["detail"]) == (422, True)
     assert not PlatformJob.objects.exists()
 
 

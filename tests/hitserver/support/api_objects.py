@@ -27,7 +27,7 @@ def api_cases(study: Study, cases: Mapping[str, Case], owner: User) -> dict[str,
     suggester = cases["console/suggesters/<slug:name>/"].values
     outside = OutsideAssignment.objects.get(posting__study__slug=posted["slug"])
     work = outside.posting.assignments.get()
-    job = {"pk": str(_job(study, owner).pk)}
+    job = {"id": str(_job(study, owner).pk)}
     routes: dict[str, Any] = {
         STUDY + "publish/": (posted, {"platform": "mturk"}),
         STUDY + "platform/": (posted, {}),
@@ -49,11 +49,11 @@ def api_cases(study: Study, cases: Mapping[str, Case], owner: User) -> dict[str,
     for part in ("", "exclude/", "include/", "approve/", "reject/", "bonus/"):
         body = {"reason": "Because.", **({"amount": "0.10"} if part == "bonus/" else {})}
         body = body if part in ("reject/", "bonus/") else {}
-        routes[f"{STUDY}submissions/<int:pk>/{part}"] = ({"pk": submission}, body)
+        routes[f"{STUDY}submissions/<int:id>/{part}"] = ({"id": submission}, body)
         if part:
             routes[f"{STUDY}submissions/{part}"] = ({}, {**body, "ids": [int(submission)]})
     for part in ("", "cancel/", "file/"):
-        routes[f"api/v1/jobs/<int:pk>/{part}"] = (job, {})
+        routes[f"api/v1/jobs/<int:id>/{part}"] = (job, {})
     return {route: Case(values, body=body) for route, (values, body) in routes.items()}
 
 

@@ -58,6 +58,7 @@ def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
     posted, work, outside = _posted(users)
     of_posted = {"slug": posted.slug}
     return {
+        **_of_api(with_arms, judging),
         study + "arms/<int:number>/": Case({"slug": with_arms.slug, "number": "1"}),
         study + "coding/": Case(of_coding),
         study + "coding/<int:pk>/": Case(of_coding),
@@ -68,6 +69,18 @@ def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
         study + "submissions/<int:pk>/replay/": Case({"slug": recorded.slug, "pk": str(sent.pk)}),
         study + "take-outputs/": Case({"slug": judging.slug}),
         study + "write/": Case(of_posted),
+    }
+
+
+def _of_api(with_arms: Study, judging: Study) -> dict[str, Case]:
+    study = "api/v1/studies/<slug:slug>/"
+    return {
+        "api/v1/task-types/<str:name>/": Case({"name": "abs_hds"}),
+        study + "arms/<str:name>/": Case({"slug": with_arms.slug, "name": "plain"}),
+        study + "duplicate/": Case(form={"slug": "a-copy"}),
+        study + "items/<path:item>/": Case({"item": "s0"}),
+        study + "items/feed/": Case({"slug": judging.slug}),
+        study + "members/<str:user>/": Case({"user": "viewer"}),
     }
 
 
