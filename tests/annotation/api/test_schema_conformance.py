@@ -80,7 +80,7 @@ def about_something(case: Any, number: int) -> None:
     known["name"] = ("abs_hds",) if "task-types" in case.path else ("sweep",) if "/runs/" in case.path else ("plain",)
     known["pseudonym"] = tuple(Participant.objects.values_list("pseudonym", flat=True))
     known["id"] = tuple(Submission.objects.values_list("pk", flat=True))
-    known |= {"kind": ("long", "wide"), "format": ("csv", "jsonl")}
+    known |= {"kind": ("long", "wide"), "suffix": ("csv", "jsonl")}
     for name, values in known.items():
         if name in case.path_parameters and number % 4:
             case.path_parameters[name] = values[number % len(values)]

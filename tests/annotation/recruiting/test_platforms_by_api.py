@@ -192,6 +192,23 @@ def test_a_platform_that_is_away_shows_in_the_job(posted: Study, api: Mturk, mon
     assert "tries again" in shown["fix"]
 
 
+def test_what_the_platform_refuses_is_in_the_row(posted: Study, api: Mturk) -> None:
+    client = as_role("owner", posted)
+    sent = send_both(Posting.objects.order_by("pk")[0])
+    syncing.sync_study(study=posted, platform=api)
+    job = post(client, "api_approve_many", SLUG, ids=[sent.submission.pk]).json()
+    bulk = ApiJob.objects.get(pk=job["id"]).bulk
+    assert bulk is not None
+
+    def poor(name: str) -> Any:
+        raise PlatformTrouble("The account has too little money.", "Add some.", again=False)
+
+    run_action(bulk_id=bulk.pk, connect=poor)
+    result = get(client, "api_job", job["id"])["result"]
+    assert result["rows"] == [{"submission": sent.submission.pk, "refused": "The account has too little money."}]
+    assert (result["done"], result["refused"]) == (0, 1)
+
+
 def test_the_offer_is_extended_and_ended(posted: Study) -> None:
     client = as_role("owner", posted)
     assert post(client, "api_platform_extend", SLUG, days=3, dry_run=True).json()["postings"] == 2

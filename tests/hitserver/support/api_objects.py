@@ -38,11 +38,12 @@ def api_cases(study: Study, cases: Mapping[str, Case], owner: User) -> dict[str,
         STUDY + "platform/fetch/": (posted, {"outside": outside.pk}),
         STUDY + "coding/": (coding, {}),
         STUDY + "coding/<path:item>/settle/": ({**coding, "item": "s0"}, {"chosen": ["x"]}),
+        STUDY + "exports/<slug:kind>.<slug:suffix>": ({"suffix": "csv"}, {}),
         STUDY + "exports/": ({}, {"kind": "long"}),
         STUDY + "simulate/": ({}, {"workers": 1}),
         "api/v1/suggesters/<slug:name>/": (suggester, {"tries": 2}),
         "api/v1/suggesters/<slug:name>/pool/": (suggester, {"texts": [{"text": "It rained."}]}),
-        "api/v1/runs/<slug:name>/samples.<slug:format>": ({"format": "csv"}, {}),
+        "api/v1/runs/<slug:name>/samples.<slug:suffix>": ({"suffix": "csv"}, {}),
     }
     for part in ("differences", "sync", "replace-lost", "end", "delete", "continue"):
         routes[f"{STUDY}platform/{part}/"] = (posted, {"dry_run": True} if part in ("end", "delete") else {})
