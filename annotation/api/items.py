@@ -32,7 +32,7 @@ from annotation.studies import items_overview
 from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import Images
-from annotation.studies.importing_items import also_in_rows, import_items
+from annotation.studies.importing_items import also_in_rows, read_items, refuse_unless_draft, store_items
 from annotation.studies.item_sources import import_run
 from annotation.studies.outputs import check_source, feed_items, set_feed, set_follow
 from annotation.table_files import Table, TableProblems, read_table
@@ -50,14 +50,16 @@ class ItemPages(Pages):
 class ItemEndpoint(Endpoint):
     """An address that answers with items."""
 
-    def imported(self, act: Callable[[Study], tuple[int, int]]) -> Response:
-        """What ``act`` did to the items of the study: how many there are now, and how many samples are in none.
+    def imported(self, read: Callable[[Study], Callable[[], tuple[int, int]]]) -> Response:
+        """What an import did to the items of the study. With ``dry_run``, it is undone.
 
-        With ``dry_run``, it is undone.
+        ``read`` reads the items and returns what stores them, which returns how many the study has then, and how many
+        samples are in none. Only the storing is in a transaction, which nobody else can write beside on SQLite.
         """
         study, dry_run = self.study(Role.EDITOR), flag(self.request, "dry_run")
+        store = read(study)
         with transaction.atomic():
-            count, left_out = act(study)
+            count, left_out = store()
             now = Study.objects.get(pk=study.pk)
             notes, same = factor_notes(now), identical_in_words(identical_items(now))
             if dry_run:
@@ -100,14 +102,16 @@ class Items(ItemEndpoint):
         Every problem is reported with its row and column. If there is one, nothing changes.
         """
 
-        def act(study: Study) -> tuple[int, int]:
-            table = self.table(request)
+        def read(study: Study) -> Callable[[], tuple[int, int]]:
+            refuse_unless_draft(study)
+            table, images = self.table(request), Images(study)
             try:
-                return import_items(study=study, table=table, actor=self.actor), 0
+                items = read_items(study.task_type, study.config, table, images)
             except TableProblems as refused:
-                raise also_in_rows(refused, study.task_type, study.config, Images(study)) from None
+                raise also_in_rows(refused, study.task_type, study.config, images) from None
+            return lambda: (store_items(study=study, read=items, actor=self.actor), 0)
 
-        return self.imported(act)
+        return self.imported(read)
 
     def table(self, request: Request) -> Table:
         """The rows of the request. This alone reads tables that programs send. Raises TableProblems."""
@@ -138,7 +142,7 @@ class ItemsFromRun(ItemEndpoint):
     def post(self, request: Request, slug: str) -> Response:
         """Replaces the items of a draft with the samples of a generation run of yours."""
 
-        def act(study: Study) -> tuple[int, int]:
+        def read(study: Study) -> Callable[[], tuple[int, int]]:
             form = RunRequest(data=body(request))
             form.is_valid(raise_exception=True)
             run = runs_of(self.user).filter(name=form.validated_data["run"]).first()
@@ -146,10 +150,14 @@ class ItemsFromRun(ItemEndpoint):
                 names = runs_of(self.user).order_by("name").values_list("name", flat=True)
                 raise Invalid([unknown("run", form.validated_data["run"], names)])
             options = form.validated_data.get("options", {})
-            done = import_run(study=study, run=run, options=options, actor=self.actor)
-            return done.items, done.left_out
 
-        return self.imported(act)
+            def store() -> tuple[int, int]:
+                done = import_run(study=study, run=run, options=options, actor=self.actor)
+                return done.items, done.left_out
+
+            return store
+
+        return self.imported(read)
 
 
 class ItemsFromStudy(ItemEndpoint):
@@ -159,7 +167,7 @@ class ItemsFromStudy(ItemEndpoint):
     def post(self, request: Request, slug: str) -> Response:
         """Replaces the items of a draft with the outputs of another study, such as the texts written there."""
 
-        def act(study: Study) -> tuple[int, int]:
+        def read(study: Study) -> Callable[[], tuple[int, int]]:
             form = FromStudyRequest(data=body(request))
             form.is_valid(raise_exception=True)
             wanted = form.validated_data
@@ -174,9 +182,9 @@ class ItemsFromStudy(ItemEndpoint):
             if source is None or problems:
                 raise Invalid(problems)
             terms = {"arms": wanted.get("arms", ()), "kind": wanted.get("kind", ""), "follow": wanted["follow"]}
-            return set_feed(study=study, source=source, **terms, actor=self.actor), 0
+            return lambda: (set_feed(study=study, source=source, **terms, actor=self.actor), 0)
 
-        return self.imported(act)
+        return self.imported(read)
 
 
 class Feed(ItemEndpoint):
@@ -184,12 +192,16 @@ class Feed(ItemEndpoint):
     def post(self, request: Request, slug: str) -> Response:
         """Adds the outputs that have arrived in the study whose outputs this one judges."""
 
-        def act(study: Study) -> tuple[int, int]:
+        def read(study: Study) -> Callable[[], tuple[int, int]]:
             self.refuse_unless_visible(study)
-            feed_items(study=study, actor=self.actor)
-            return study.items.count(), 0
 
-        return self.imported(act)
+            def store() -> tuple[int, int]:
+                feed_items(study=study, actor=self.actor)
+                return study.items.count(), 0
+
+            return store
+
+        return self.imported(read)
 
     @extend_schema(operation_id="items_follow", request=FollowRequest, responses=FollowRequest)
     def put(self, request: Request, slug: str) -> Response:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from io import BytesIO
 from typing import Any
 
 from rest_framework.exceptions import APIException, ParseError
@@ -10,7 +12,11 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 
 from common.numbers import whole_number
+from common.problems import Problem, refuse_if_any
 
+_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+#: How such a character looks in JSON; the second half is also part of every pair, which is one whole character.
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
 WORDS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
@@ -25,13 +31,31 @@ class BadParameter(APIException):
 
 
 class Json(JSONParser):
-    """JSON without NaN and without lists nested so deeply that reading them fails."""
+    """JSON without NaN, without lists nested so deeply that reading them fails, and without what cannot be stored."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
+        data = stream.read()
         try:
-            return super().parse(stream, media_type, parser_context)
+            values = super().parse(BytesIO(data), media_type, parser_context)
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
+        if _SUSPECT.search(data):
+            refuse_if_any(list(_unstorable(values, "")))
+        return values
+
+
+def _unstorable(value: Any, where: str) -> Iterator[Problem]:
+    """The texts with U+0000 or half a character, which no database stores."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            yield from _unstorable(name, where)
+            yield from _unstorable(part, f"{where}.{name}".strip("."))
+    elif isinstance(value, list):
+        for number, part in enumerate(value, 1):
+            yield from _unstorable(part, f"{where}.{number}".strip("."))
+    elif isinstance(value, str) and (character := _CHARACTER.search(value)):
+        what = f"Character {character.start() + 1}, U+{ord(character[0]):04X}, cannot be stored."
+        yield Problem(_CHARACTER.sub("�", where), what, "Remove it.")
 
 
 def body(request: Request) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def answer_for(error: Exception) -> Response | None:
     if isinstance(error, UnknownTaskType):
         return problem_response(409, str(error), [Reason(error.what, error.fix, "task_type")])
     if isinstance(error, PlatformTrouble):
-        return problem_response(502, str(error))
+        return problem_response(502, str(error), [Reason(error.what, error.fix)])
     if isinstance(error, Http404):
         return problem_response(404, str(error) or "There is nothing at this address.")
     if isinstance(error, PermissionDenied):

@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from markdown_it import MarkdownIt
+
+#: Paragraphs and code in descriptions, as HTML. HTML in them appears as typed.
+_WORDS = MarkdownIt("zero", {"html": False}).enable("backticks")
 #: The beginning of a reference to a shape.
 REFERENCE = "#/components/schemas/"
 Node = Mapping[str, Any]
@@ -78,7 +82,7 @@ def _operation(path: str, method: str, operation: Node) -> Operation:
         method.upper(),
         path,
         operation.get("summary", ""),
-        operation.get("description", ""),
+        _WORDS.render(operation.get("description", "")),
         parameters,
         list(_bodies("", operation.get("requestBody", {}))),
         [body for code, answer in answers.items() for body in _bodies(code, answer)],

@@ -105,7 +105,7 @@ class Schema(AutoSchema):
     def _get_serializer_name(self, serializer: Any, direction: Any, bypass_extensions: bool = False) -> str:
         """The class's name without “Shape”: clients have types of these names."""
         name: str = super()._get_serializer_name(serializer, direction, bypass_extensions)
-        return name.replace("Shape", "")
+        return name.replace("Shape", "").replace("RequestRequest", "Request")
 
 
 @cache

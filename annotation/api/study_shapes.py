@@ -9,8 +9,10 @@ from rest_framework import serializers
 from rest_framework.serializers import ModelSerializer, Serializer, SerializerMethodField, SlugRelatedField
 
 from annotation.models import Arm, Study
+from annotation.platforms import link
 from annotation.studies.spec import stored_factors
 from annotation.study_forms import StudyForm
+from annotation.work.quality_rules import rules_of
 
 ANY_OBJECT = {"type": "object", "additionalProperties": {}}
 TEXTS = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -55,11 +57,25 @@ class StudyShape(StudySummary):
     factors = SerializerMethodField()
     config = SerializerMethodField()
     texts = serializers.DictField(child=serializers.CharField(), read_only=True)
+    platforms = serializers.DictField(child=serializers.DictField(), read_only=True)
+    quality_control = SerializerMethodField()
+    exclude = SerializerMethodField()
+    link = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 
     class Meta(StudySummary.Meta):
-        more = (*StudyForm.Meta.fields, "config", "texts", "exclude_studies", "arms", "factors")
-        fields = tuple(dict.fromkeys([*StudySummary.Meta.fields, *more]))
+        own = (
+            "config",
+            "texts",
+            "platforms",
+            "quality_control",
+            "exclude",
+            "exclude_studies",
+            "arms",
+            "factors",
+            "link",
+        )
+        fields = tuple(dict.fromkeys([*StudySummary.Meta.fields, *StudyForm.Meta.fields, *own]))
         read_only_fields = fields
 
     @extend_schema_field(ArmShape(many=True))
@@ -77,6 +93,21 @@ class StudyShape(StudySummary):
     def get_config(self, study: Study) -> Any:
         """The settings of the task type."""
         return study.config
+
+    @extend_schema_field(ANY_OBJECT)
+    def get_quality_control(self, study: Study) -> Any:
+        """The rules that find careless work."""
+        return rules_of(study)[0]
+
+    @extend_schema_field(ANY_OBJECT)
+    def get_exclude(self, study: Study) -> Any:
+        """The rules that exclude submissions from the analysis."""
+        return rules_of(study)[1]
+
+    @extend_schema_field({"type": "string", "format": "uri"})
+    def get_link(self, study: Study) -> str:
+        """Where workers start who come by the study's link."""
+        return link.study_url(study)
 
 
 class DifferenceShape(Serializer[Any]):

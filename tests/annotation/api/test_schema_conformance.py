@@ -28,7 +28,7 @@ from generation.models import GenerationRun
 from tests.factories import make_arms, make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow(on_every_database=True)]
 
 EXAMPLES = 5
 CHECKS = [

@@ -10,10 +10,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import AuditEntry, Item, Membership, Study
+from annotation.platforms.calls import PlatformTrouble
 from annotation.task_types.registry import all_types
+from generation.models import GenerationRun
 from tests.annotation.api_helpers import problem_of, reasons_of, send
 from tests.annotation.console_helpers import as_role, signed_in
 from tests.factories import make_researcher, make_study, make_submission
+from tests.generation.support.finished_runs import make_run
 
 pytestmark = pytest.mark.django_db
 
@@ -128,8 +131,11 @@ def test_items_may_come_from_no_file_and_from_no_study_or_run_of_somebody_else(c
     from_study = STUDY | {"items": {"from_study": hidden.slug}}
     reasons = reasons_of(send(client, "post", "api_studies", None, body=from_study), 422)
     assert reasons["items.from_study"].startswith("There is no study “hidden”, or")
-    from_run = STUDY | {"items": {"from_run": "secret"}}
-    assert "secret" in reasons_of(send(client, "post", "api_studies", None, body=from_run), 422)["items.from_run"]
+    make_run({"greedy": [["one"]]}, name="secret")
+    GenerationRun.objects.update(created_by="bob")
+    sets = STUDY | {"task_type": "abs_hds", "config": {}, "items": {"from_run": "secret"}}
+    reasons = reasons_of(send(client, "post", "api_studies", None, body=sets), 422)
+    assert reasons["items.from_run"] == "There is no “secret”. There are none."
 
 
 def test_a_study_excludes_no_study_that_its_creator_may_not_see(client: Client) -> None:
@@ -180,6 +186,25 @@ def test_a_change_names_every_key_that_differs_and_keeps_all_others(client: Clie
     assert study.config["statements"] == STUDY["config"]["statements"]  # type: ignore[index]
     assert study.arms.count() == 2
     assert answer["study"]["title"] == "Stories"
+
+
+def test_a_change_keeps_the_rules_and_settings_that_it_does_not_name(client: Client) -> None:
+    rules = {
+        "quality_control": {"gold_per_hit": 2},
+        "exclude": {"flags": []},
+        "platforms": {"mturk": {"locales": ["US"]}},
+    }
+    send(client, "post", "api_studies", None, body=STUDY | rules)
+    study = Study.objects.get()
+    change = {"quality_control": {"attention_per_hit": 3}, "platforms": {"mturk": {"least_approved": 100}}}
+    answer = send(client, "patch", "api_study", study, body=change).json()
+    assert {difference["field"] for difference in answer["differences"]} == {
+        "quality_control.attention_per_hit",
+        "platforms.mturk.least_approved",
+    }
+    now = answer["study"]
+    assert (now["quality_control"]["gold_per_hit"], now["quality_control"]["attention_per_hit"]) == (2, 3)
+    assert (now["platforms"]["mturk"]["locales"], now["platforms"]["mturk"]["least_approved"]) == (["US"], 100)
 
 
 def test_a_dry_run_of_a_change_changes_nothing(client: Client) -> None:
@@ -265,6 +290,21 @@ def test_a_draft_is_planned_launched_paused_resumed_and_closed() -> None:
             assert send(client, "post", name, study).json()["study"]["status"] == status
     reasons = reasons_of(send(client, "post", "api_resume", study), 409)
     assert reasons["status"].endswith("A closed study cannot be opened again. Duplicate it instead.")
+
+
+def test_a_platform_that_does_not_answer_is_a_warning_because_the_study_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = make_study(items=1)
+
+    def pause(*, study: Study, actor: str) -> None:
+        Study.objects.filter(pk=study.pk).update(status="paused")
+        raise PlatformTrouble("There is no key for MTurk.")
+
+    monkeypatch.setattr("annotation.api.lifecycle.pause_everywhere", pause)
+    answer = send(as_role("editor", study), "post", "api_pause", study).json()
+    assert answer["study"]["status"] == "paused"
+    assert answer["warnings"] == ["Nothing changed on the platform. There is no key for MTurk."]
 
 
 def test_a_plan_that_is_no_longer_true_is_not_launched() -> None:
