@@ -112,7 +112,7 @@ def decide(endpoint: Endpoint, action: str, ids: Sequence[int], terms: dict[str,
 
 def _one(endpoint: Endpoint, action: str, form: type[Input], request: Request) -> Response:
     study: Study = endpoint.study(EDITS if action in FOR_EDITORS else PAYS)
-    submission = get_object_or_404(Submission, study=study, pk=endpoint.kwargs["pk"])
+    submission = get_object_or_404(Submission, study=study, pk=endpoint.kwargs["id"])
     return decide(endpoint, action, [submission.pk], form.of(request))
 
 
@@ -127,35 +127,35 @@ class PayEndpoint(Endpoint):
 
 class Exclude(Endpoint):
     @extend_schema(operation_id="submissions_exclude", request=Exclusion, responses={202: JobShape})
-    def post(self, request: Request, slug: str, pk: int) -> Response:
+    def post(self, request: Request, slug: str, id: int) -> Response:
         """Leaves a submission out of the analysis. With `release`, another worker can take its place."""
         return _one(self, "exclude", Exclusion, request)
 
 
 class Include(Endpoint):
     @extend_schema(operation_id="submissions_include", request=Note, responses={202: JobShape})
-    def post(self, request: Request, slug: str, pk: int) -> Response:
+    def post(self, request: Request, slug: str, id: int) -> Response:
         """Uses a submission in the analysis. This undoes an exclusion, also one by a rule."""
         return _one(self, "include", Note, request)
 
 
 class Approve(PayEndpoint):
     @extend_schema(operation_id="submissions_approve", request=Note, responses={202: JobShape})
-    def post(self, request: Request, slug: str, pk: int) -> Response:
+    def post(self, request: Request, slug: str, id: int) -> Response:
         """Approves a submission, which pays its reward where the platform pays. Undoes a rejection."""
         return _one(self, "approve", Note, request)
 
 
 class Reject(PayEndpoint):
     @extend_schema(operation_id="submissions_reject", request=Rejection, responses={202: JobShape})
-    def post(self, request: Request, slug: str, pk: int) -> Response:
+    def post(self, request: Request, slug: str, id: int) -> Response:
         """Rejects a submission with a reason that the worker reads. Its reward is not paid."""
         return _one(self, "reject", Rejection, request)
 
 
 class PayBonus(PayEndpoint):
     @extend_schema(operation_id="submissions_bonus", request=Bonus, responses={202: JobShape})
-    def post(self, request: Request, slug: str, pk: int) -> Response:
+    def post(self, request: Request, slug: str, id: int) -> Response:
         """Pays a bonus for a submission. Refused if the study's budget does not allow it."""
         return _one(self, "bonus", Bonus, request)
 
@@ -196,7 +196,7 @@ class BonusMany(PayEndpoint):
 
 
 MANY = STUDY + "submissions/"
-ONE = STUDY + "submissions/<int:pk>/"
+ONE = STUDY + "submissions/<int:id>/"
 
 urlpatterns = [
     path(MANY + "exclude/", ExcludeMany.as_view(), name="api_exclude_many"),

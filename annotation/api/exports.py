@@ -9,7 +9,6 @@ from django.urls import path, reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -59,10 +58,7 @@ class Simulate(Input):
 
 
 class FileEndpoint(Endpoint):
-    """Answers with a file, whatever media types the program says it accepts."""
-
-    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        return JSONRenderer(), JSONRenderer.media_type
+    answers_files = True
 
 
 class Exports(Endpoint):
@@ -116,16 +112,16 @@ class Export(FileEndpoint):
         ],
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
-    def get(self, request: Request, slug: str, kind: str, format: str) -> HttpResponseBase:
+    def get(self, request: Request, slug: str, kind: str, suffix: str) -> HttpResponseBase:
         """Streams the study's data. Memory use does not grow with the size of the study."""
         with_worker_ids, simulated = flag(request, "worker_ids"), request.query_params.get("simulated", "yes")
         study: Study = self.study(MANAGES if with_worker_ids else Role.VIEWER, answers=True)
-        if format not in exports.FORMATS_OF.get(kind, ()):
-            raise Http404(f"There is no export {kind[:40]}.{format[:10]}. See the list of exports.")
+        if suffix not in exports.FORMATS_OF.get(kind, ()):
+            raise Http404(f"There is no export {kind[:40]}.{suffix[:10]}. See the list of exports.")
         if simulated not in SIMULATED:
             fix = f"Choose one of {', '.join(SIMULATED)}."
             raise BadParameter("simulated", f"“{simulated[:40]}” cannot be used.", fix)
-        chosen: dict[str, Any] = {"kind": kind, "format": format, "simulated": SIMULATED[simulated]}
+        chosen: dict[str, Any] = {"kind": kind, "format": suffix, "simulated": SIMULATED[simulated]}
         try:
             pieces = exports.pieces(study, with_worker_ids=with_worker_ids, **chosen)
         except exports.ExportError as error:
@@ -133,7 +129,7 @@ class Export(FileEndpoint):
         if with_worker_ids:
             record(study=study, actor=self.actor, action="export worker ids", kind=kind)
         headers = {"Content-Disposition": f'attachment; filename="{exports.file_name(study, **chosen)}"'}
-        return StreamingHttpResponse(pieces, content_type=exports.CONTENT_TYPES[format], headers=headers)
+        return StreamingHttpResponse(pieces, content_type=exports.CONTENT_TYPES[suffix], headers=headers)
 
 
 class SimulateStudy(Endpoint):
@@ -149,6 +145,6 @@ class SimulateStudy(Endpoint):
 
 urlpatterns = [
     path(STUDY + "exports/", Exports.as_view(), name="api_exports"),
-    path(STUDY + "exports/<slug:kind>.<slug:format>", Export.as_view(), name="api_export"),
+    path(STUDY + "exports/<slug:kind>.<slug:suffix>", Export.as_view(), name="api_export"),
     path(STUDY + "simulate/", SimulateStudy.as_view(), name="api_simulate"),
 ]

@@ -96,7 +96,7 @@ class JobEndpoint(Endpoint):
     """About jobs of the user. Those of others do not exist for them."""
 
     def job(self) -> ApiJob:
-        job: ApiJob = get_object_or_404(_jobs_of(self.user.pk), pk=self.kwargs["pk"])
+        job: ApiJob = get_object_or_404(_jobs_of(self.user.pk), pk=self.kwargs["id"])
         return job
 
 
@@ -117,14 +117,14 @@ class Jobs(JobEndpoint):
 
 class OneJob(JobEndpoint):
     @extend_schema(operation_id="jobs_get", responses=JobShape)
-    def get(self, request: Request, pk: int) -> Response:
+    def get(self, request: Request, id: int) -> Response:
         """Gets a job. Ask again every few seconds until its state is `done`, `failed` or `cancelled`."""
         return Response(job_data(job_now(self.job())))
 
 
 class CancelJob(JobEndpoint):
     @extend_schema(operation_id="jobs_cancel", request=Nothing, responses=JobShape)
-    def post(self, request: Request, pk: int) -> Response:
+    def post(self, request: Request, id: int) -> Response:
         """Cancels a job that this server does itself: an export, a check, simulated workers, a message. What it has
         already done stays."""
         jobs.cancel_job(job=self.job())
@@ -132,8 +132,10 @@ class CancelJob(JobEndpoint):
 
 
 class JobFile(JobEndpoint):
+    answers_files = True
+
     @extend_schema(operation_id="jobs_file", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
-    def get(self, request: Request, pk: int) -> HttpResponseBase:
+    def get(self, request: Request, id: int) -> HttpResponseBase:
         """Downloads the file that a job made."""
         job = self.job()
         if job.study is None:
@@ -157,7 +159,7 @@ def job_for(*args: Any, **kwargs: Any) -> Response:
 
 urlpatterns = [
     path("jobs/", Jobs.as_view(), name="api_jobs"),
-    path("jobs/<int:pk>/", OneJob.as_view(), name="api_job"),
-    path("jobs/<int:pk>/cancel/", CancelJob.as_view(), name="api_cancel_job"),
-    path("jobs/<int:pk>/file/", JobFile.as_view(), name="api_job_file"),
+    path("jobs/<int:id>/", OneJob.as_view(), name="api_job"),
+    path("jobs/<int:id>/cancel/", CancelJob.as_view(), name="api_cancel_job"),
+    path("jobs/<int:id>/file/", JobFile.as_view(), name="api_job_file"),
 ]

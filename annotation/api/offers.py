@@ -24,11 +24,11 @@ from annotation.api import jobs
 from annotation.api.fields import Amount, Input, Money, Nothing
 from annotation.api.job_kinds import COMPENSATE
 from annotation.api.job_views import JobShape, accepted, job_for
-from annotation.api.platforms import CostShape, SpendingShape, cost_data
+from annotation.api.platforms import CostShape, SpendingShape, connected, cost_data
 from annotation.api.roles import EDITS, MANAGES, PAYS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Posting, Study
-from annotation.platforms import all_platforms, connect, link, offline
+from annotation.platforms import all_platforms, link, offline
 from annotation.recruiting import adding_ratings, changing_offers, job_requests, offered_work
 from annotation.recruiting.fetching_work import fetch_answer
 from annotation.recruiting.pages.platforms import publishable, request_publishing
@@ -149,8 +149,8 @@ class OfferEndpoint(Endpoint):
 
     @transaction.atomic
     def ask(self, study: Study, name: str, kind: str, **params: Any) -> Response:
-        """Request the console's own job. Raises PlatformTrouble if there is no key, and Invalid."""
-        connect(name, study)
+        """Request the console's own job. Raises Invalid, also if there is no key."""
+        connected(name, study)
         job = job_requests.request_job(study=study, kind=kind, platform=name, actor=self.actor, params=params)
         return accepted(jobs.follow(user=self.user, study=study, kind=kind, platform_job=job))
 
@@ -161,13 +161,11 @@ class SpendingEndpoint(OfferEndpoint):
 
 
 class PublishStudy(SpendingEndpoint):
-    more_problems = (502,)
-
     def prepare(self) -> None:
         """Ask the endpoint for its fees, which must not wait for a transaction that waits for it."""
         study, sent = self.study(self.role), Publish.of(self.request)
         if not sent["dry_run"]:
-            connect(sent["platform"], study).fees()
+            connected(sent["platform"], study).fees()
 
     @extend_schema(operation_id="platforms_publish", request=Publish, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
@@ -175,7 +173,7 @@ class PublishStudy(SpendingEndpoint):
         study, sent = self.study(self.role), Publish.of(request)
         if sent["dry_run"]:
             return _dry_run(study, sent["platform"], self.user)
-        platform = connect(sent["platform"], study)
+        platform = connected(sent["platform"], study)
         expected = estimate(study, platform, settings_of(study, platform))
         _agreed(sent["total"], expected.cost.total)
         with transaction.atomic():
@@ -280,13 +278,13 @@ class DeleteOffer(OfferEndpoint):
 class MoreRatings(SpendingEndpoint):
     def prepare(self) -> None:
         study, name = self.posted_study()
-        connect(name, study).fees()
+        connected(name, study).fees()
 
     @extend_schema(operation_id="platforms_add_ratings", request=AddRatings, responses=RESPONSES)
     def post(self, request: Request, slug: str) -> Response:
         """Gives each item more ratings and offers their places. With `dry_run`, says what they cost."""
         (study, name), sent = self.posted_study(), AddRatings.of(request)
-        ratings, platform = sent["ratings"], connect(name, study)
+        ratings, platform = sent["ratings"], connected(name, study)
         if ratings <= study.ratings_per_item:
             what = f"Items already get {counted(study.ratings_per_item, 'rating')}."
             raise invalid("ratings", what, f"Send a number above {study.ratings_per_item}.")

@@ -143,6 +143,8 @@ class PaidPayments(PayersEndpoint):
 
 
 class PaymentFile(PayersEndpoint):
+    answers_files = True
+
     @extend_schema(
         operation_id="payments_file",
         parameters=[

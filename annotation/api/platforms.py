@@ -15,12 +15,13 @@ from annotation.api.fields import Money
 from annotation.api.roles import EDITS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Study
-from annotation.platforms import PlatformTrouble, all_platforms, connect_account, link
+from annotation.platforms import PlatformTrouble, all_platforms, connect, connect_account, link
 from annotation.platforms.base import Platform
 from annotation.platforms.costs import Cost
 from annotation.recruiting import differences, offered_work
 from annotation.recruiting.spending import spending_of
 from annotation.work.quality_rules import initial_values
+from common.problems import invalid
 
 STUDY = "studies/<slug:slug>/"
 MOST_ROWS = 200
@@ -220,6 +221,14 @@ class Differences(Endpoint):
 def _here_only(work: Assignment) -> dict[str, Any]:
     worker = work.participant.pseudonym
     return {"assignment": work.pk, "platform_id": work.platform_assignment_id, "worker": worker}
+
+
+def connected(name: str, study: Study) -> Platform:
+    """The platform with the key of the study's account. Raises Invalid without one, so that the program knows at once what to set."""
+    try:
+        return connect(name, study)
+    except PlatformTrouble as trouble:
+        raise invalid("platform", trouble.what, trouble.fix) from None
 
 
 def cost_data(cost: Cost) -> dict[str, Any]:

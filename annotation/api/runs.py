@@ -179,13 +179,13 @@ class Samples(Endpoint):
 
 class SampleFile(FileEndpoint):
     @extend_schema(operation_id="runs_samples_file", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
-    def get(self, request: Request, name: str, format: str) -> HttpResponseBase:
+    def get(self, request: Request, name: str, suffix: str) -> HttpResponseBase:
         """Streams all samples of a run, as `csv` or `jsonl`."""
         run = run_for(self.user, name)
-        if format not in PIECES:
-            raise Http404(f"There is no format {format[:10]}. Choose csv or jsonl.")
-        headers = {"Content-Disposition": f'attachment; filename="{run.name}-samples.{format}"'}
-        return StreamingHttpResponse(PIECES[format](run), content_type=CONTENT_TYPES[format], headers=headers)
+        if suffix not in PIECES:
+            raise Http404(f"There is no format {suffix[:10]}. Choose csv or jsonl.")
+        headers = {"Content-Disposition": f'attachment; filename="{run.name}-samples.{suffix}"'}
+        return StreamingHttpResponse(PIECES[suffix](run), content_type=CONTENT_TYPES[suffix], headers=headers)
 
 
 class Models(Endpoint):
@@ -205,5 +205,5 @@ urlpatterns = [
     path("runs/<slug:name>/cancel/", CancelRun.as_view(), name="api_cancel_run"),
     path("runs/<slug:name>/resume/", ResumeRun.as_view(), name="api_resume_run"),
     path("runs/<slug:name>/samples/", Samples.as_view(), name="api_samples"),
-    path("runs/<slug:name>/samples.<slug:format>", SampleFile.as_view(), name="api_samples_file"),
+    path("runs/<slug:name>/samples.<slug:suffix>", SampleFile.as_view(), name="api_samples_file"),
 ]

@@ -24,7 +24,10 @@ SCOPES = {
 }
 
 #: What a study has that is a subject of its own in the description.
-OWN_SUBJECTS = ("items", "ratings", "members", "arms", "factors", "wording", "preview")
+OWN_SUBJECTS = (
+    *("items", "ratings", "members", "arms", "factors", "wording", "preview", "platform", "submissions", "workers"),
+    *("payments", "quality", "coding", "exports", "edits"),
+)
 #: Of drf-spectacular.
 SETTINGS: dict[str, Any] = {
     "TITLE": "HITServer",

@@ -214,9 +214,9 @@ class Submissions(Endpoint):
 
 class OneSubmission(Endpoint):
     @extend_schema(operation_id="submissions_get", responses=SubmissionShape)
-    def get(self, request: Request, slug: str, pk: int) -> Response:
+    def get(self, request: Request, slug: str, id: int) -> Response:
         """Gets a submission with its pages, answers, times and flags."""
-        return Response(SubmissionShape(in_full(self.study(answers=True), pk)).data)
+        return Response(SubmissionShape(in_full(self.study(answers=True), id)).data)
 
 
 def in_full(study: Study, pk: int) -> dict[str, Any]:
@@ -244,5 +244,5 @@ def in_full(study: Study, pk: int) -> dict[str, Any]:
 
 urlpatterns = [
     path(STUDY + "submissions/", Submissions.as_view(), name="api_submissions"),
-    path(STUDY + "submissions/<int:pk>/", OneSubmission.as_view(), name="api_submission"),
+    path(STUDY + "submissions/<int:id>/", OneSubmission.as_view(), name="api_submission"),
 ]

@@ -19,11 +19,12 @@ from annotation.api.job_kinds import MESSAGE
 from annotation.api.job_views import JobShape, job_for
 from annotation.api.paging import Pages
 from annotation.api.parsing import flag
+from annotation.api.platforms import connected
 from annotation.api.roles import EDITS, MANAGES, SEES_PAYMENTS, can
 from annotation.api.views import Endpoint
 from annotation.models import Participant, Study
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
-from annotation.platforms import connect, platform_class
+from annotation.platforms import platform_class
 from annotation.recruiting.messages import readers
 from annotation.recruiting.offered_work import posted_on
 from annotation.review.payments_due import payment_rows, payments
@@ -198,7 +199,7 @@ class MessageWorkers(Endpoint):
             raise invalid("status", "This study is on no platform that passes on messages.", "Write to them yourself.")
         if not readers(study, pseudonym).exists():
             raise invalid("worker", "Nobody has begun work of this study on the platform.", "Wait until somebody has.")
-        connect(name, study)  # without a key, the program sees that at once
+        connected(name, study)  # without a key, the program sees that at once
         return job_for(user=self.user, kind=MESSAGE, study=study, params={**message, "worker": pseudonym})
 
 

@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accounts', '0005_teams'),
-        ('annotation', '0015_study_team'),
+        ('annotation', '0016_webhooks'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -67,7 +67,8 @@ MOST_ROWS = 50_000
 MOST_NOTE = {"include": 500, "exclude": 500, "exclude_workers": 500}
 MOST_FEEDBACK = 1024
 MOST_BONUS = Decimal(1000)
-SHOWN_REFUSALS = 200
+#: Stored with their row; a program acts on up to so many rows at once, and reads what became of each.
+SHOWN_REFUSALS = 1_000
 
 
 def plan_action(*, study: Study, action: str, chosen: QuerySet[Submission], actor: str) -> BulkAction:
@@ -221,7 +222,7 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
             if trouble.again:
                 _note_stop(bulk, trouble)
                 return bulk
-            refusal = trouble.what
+            refusal = f"{row_name(bulk.rows[position])}: {trouble.what}"
         with transaction.atomic():
             now = BulkAction.objects.select_for_update(no_key=True).get(pk=bulk.pk)
             if now.position != position:

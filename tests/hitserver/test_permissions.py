@@ -133,7 +133,8 @@ def _is_done(everybody: Everybody, method: str, route: str) -> bool:
 
 
 def row(method: str, route: str, statuses: list[str]) -> str:
-    return f"{method:5} /{route:66}" + "".join(f"{status:>10}" for status in statuses)
+    request = f"{method:5} /{route}"
+    return f"{request:73}" + "".join(f"{status:>10}" for status in statuses)
 
 
 def expected(part: str) -> list[str]:

@@ -10,7 +10,8 @@ import schemathesis
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections, transaction
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as hypothesis_settings
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
@@ -22,8 +23,10 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from accounts import tokens
-from annotation.models import Membership, Study
+from annotation.models import Membership, Participant, Study, Submission
+from generation.models import GenerationRun
 from tests.factories import make_arms, make_researcher, make_study, make_submission
+from tests.generation.support.finished_runs import make_run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow(on_every_database=True)]
 
@@ -47,6 +50,8 @@ def token() -> str:
     make_submission(study=live)
     for study in (draft, live):
         Membership.objects.create(study=study, user=ann, role="owner")
+    make_run({"greedy": [["a text"]]}, name="sweep")
+    GenerationRun.objects.update(created_by="ann")
     return tokens.create_token(user=ann, name="script").text
 
 
@@ -61,10 +66,21 @@ def application() -> Iterator[WSGIHandler]:
         signal.connect(close_old_connections)
 
 
+@pytest.fixture(autouse=True)
+def as_many_requests_as_it_takes(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is refused because of a limit, and no task runs while a request waits."""
+    settings.API_REQUESTS_PER_MINUTE = 0
+    for method in ("celery.app.task.Task.apply_async", "celery.app.base.Celery.send_task"):
+        monkeypatch.setattr(method, lambda *_, **__: None)
+
+
 def about_something(case: Any, number: int) -> None:
     """Puts what exists into most addresses: generated names are those of nothing."""
-    known = {"slug": ("draft", "live"), "item": ("s0",), "user": ("ann",), "number": (1, 0)}
-    known["name"] = ("abs_hds",) if "task-types" in case.path else ("plain",)
+    known: dict[str, Any] = {"slug": ("draft", "live"), "item": ("s0",), "user": ("ann",), "number": (1, 0)}
+    known["name"] = ("abs_hds",) if "task-types" in case.path else ("sweep",) if "/runs/" in case.path else ("plain",)
+    known["pseudonym"] = tuple(Participant.objects.values_list("pseudonym", flat=True))
+    known["id"] = tuple(Submission.objects.values_list("pk", flat=True))
+    known |= {"kind": ("long", "wide"), "suffix": ("csv", "jsonl")}
     for name, values in known.items():
         if name in case.path_parameters and number % 4:
             case.path_parameters[name] = values[number % len(values)]
@@ -79,7 +95,7 @@ def test_every_answer_fits_the_schema(mode: GenerationMode, token: str, applicat
     for operation in operations:
 
         @given(case=operation.as_strategy(generation_mode=mode))
-        @settings(
+        @hypothesis_settings(
             max_examples=EXAMPLES,
             derandomize=True,
             database=None,

@@ -122,7 +122,7 @@ def test_without_a_key_the_program_reads_what_to_set(
 ) -> None:
     settings.PROLIFIC_TOKEN = ""
     response = post(as_role("owner", draft), "api_publish", SLUG, key="p1", platform="prolific")
-    assert (response.status_code, "HITSERVER_PROLIFIC_TOKEN" in response.json()["detail"]) == (502, True)
+    assert (response.status_code, "HITSERVER_PROLIFIC_TOKEN" in response.json()["detail"]) == (422, True)
     assert not PlatformJob.objects.exists()
 
 
@@ -190,6 +190,23 @@ def test_a_platform_that_is_away_shows_in_the_job(posted: Study, api: Mturk, mon
     shown = get(client, "api_job", job["id"])
     assert (shown["state"], "does not answer" in shown["message"]) == ("queued", True)
     assert "tries again" in shown["fix"]
+
+
+def test_what_the_platform_refuses_is_in_the_row(posted: Study, api: Mturk) -> None:
+    client = as_role("owner", posted)
+    sent = send_both(Posting.objects.order_by("pk")[0])
+    syncing.sync_study(study=posted, platform=api)
+    job = post(client, "api_approve_many", SLUG, ids=[sent.submission.pk]).json()
+    bulk = ApiJob.objects.get(pk=job["id"]).bulk
+    assert bulk is not None
+
+    def poor(name: str) -> Any:
+        raise PlatformTrouble("The account has too little money.", "Add some.", again=False)
+
+    run_action(bulk_id=bulk.pk, connect=poor)
+    result = get(client, "api_job", job["id"])["result"]
+    assert result["rows"] == [{"submission": sent.submission.pk, "refused": "The account has too little money."}]
+    assert (result["done"], result["refused"]) == (0, 1)
 
 
 def test_the_offer_is_extended_and_ended(posted: Study) -> None:

@@ -26,7 +26,7 @@ def api_cases(study: Study, cases: Mapping[str, Case], owner: User) -> dict[str,
     suggester = cases["console/suggesters/<slug:name>/"].values
     outside = OutsideAssignment.objects.get(posting__study__slug=posted["slug"])
     work = outside.posting.assignments.get()
-    job = {"pk": str(_job(study, owner).pk)}
+    job = {"id": str(_job(study, owner).pk)}
     routes: dict[str, Any] = {
         STUDY + "publish/": (posted, {"platform": "mturk"}),
         STUDY + "platform/": (posted, {}),
@@ -37,22 +37,23 @@ def api_cases(study: Study, cases: Mapping[str, Case], owner: User) -> dict[str,
         STUDY + "platform/fetch/": (posted, {"outside": outside.pk}),
         STUDY + "coding/": (coding, {}),
         STUDY + "coding/<path:item>/settle/": ({**coding, "item": "s0"}, {"chosen": ["x"]}),
+        STUDY + "exports/<slug:kind>.<slug:suffix>": ({"suffix": "csv"}, {}),
         STUDY + "exports/": ({}, {"kind": "long"}),
         STUDY + "simulate/": ({}, {"workers": 1}),
         "api/v1/suggesters/<slug:name>/": (suggester, {"tries": 2}),
         "api/v1/suggesters/<slug:name>/pool/": (suggester, {"texts": [{"text": "It rained."}]}),
-        "api/v1/runs/<slug:name>/samples.<slug:format>": ({"format": "csv"}, {}),
+        "api/v1/runs/<slug:name>/samples.<slug:suffix>": ({"suffix": "csv"}, {}),
     }
     for part in ("differences", "sync", "replace-lost", "end", "delete", "continue"):
         routes[f"{STUDY}platform/{part}/"] = (posted, {"dry_run": True} if part in ("end", "delete") else {})
     for part in ("", "exclude/", "include/", "approve/", "reject/", "bonus/"):
         body = {"reason": "Because.", **({"amount": "0.10"} if part == "bonus/" else {})}
         body = body if part in ("reject/", "bonus/") else {}
-        routes[f"{STUDY}submissions/<int:pk>/{part}"] = ({"pk": submission}, body)
+        routes[f"{STUDY}submissions/<int:id>/{part}"] = ({"id": submission}, body)
         if part:
             routes[f"{STUDY}submissions/{part}"] = ({}, {**body, "ids": [int(submission)]})
     for part in ("", "cancel/", "file/"):
-        routes[f"api/v1/jobs/<int:pk>/{part}"] = (job, {})
+        routes[f"api/v1/jobs/<int:id>/{part}"] = (job, {})
     return {route: Case(values, body=body) for route, (values, body) in routes.items()}
 
 

@@ -113,7 +113,7 @@ class Everybody:
         """The status that this role gets. Programs send JSON, browsers a form."""
         client, address = self.client(role), self.address(route)
         if route.startswith("api/"):
-            body = json.dumps(dict(self.cases.get(route, Case()).body)) if method != "GET" else ""
+            body = json.dumps({**self.form(route), **self.cases.get(route, Case()).body}) if method != "GET" else ""
             return client.generic(method, address, body, content_type="application/json").status_code
         response = client.post(address, self.form(route)) if method == "POST" else client.get(address)
         return response.status_code
