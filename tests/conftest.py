@@ -1,8 +1,9 @@
 """Fixtures for all tests. `tests/services.py` says where services come from."""
 
+import gc
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,6 +68,17 @@ def only_once(item: pytest.Item) -> bool:
         return True
     markers = [marker for marker in map(item.get_closest_marker, ("browser", "slow")) if marker]
     return bool(markers) and not any(marker.kwargs.get("on_every_database") for marker in markers)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Without the garbage collector, which would look through a million objects of modules and tests time and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

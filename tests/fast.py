@@ -1,7 +1,8 @@
 """pytest plugin of ``script/test --fast``: leaves out whatever is slow, without the need for a marker.
 
 A test counts as slow by what it uses: a fixture that starts a server, a service or a browser; another process; a
-library that runs models or drives a browser. Tests that are slow for other reasons are marked ``slow``.
+library that runs models or drives a browser. Tests that took long when measured (``tests/processor_time.py``) are left
+out, too. Tests that are slow for other reasons are marked ``slow``.
 """
 
 from __future__ import annotations
@@ -12,12 +13,15 @@ from collections.abc import Generator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 from unittest.mock import patch
 
 import pytest
 
+#: Names of test functions, written by ``python -m tests.run --measure``.
+LONG = Path(__file__).with_name("long_in_fast.txt")
 FIXTURES = {
     *("live_processes", "live_server", "chromium", "axe_core"),
     *("postgres_server", "postgres_url", "redis_url", "amqp_url"),
@@ -64,7 +68,9 @@ def pytest_runtest_protocol() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    left_out = [item for item in items if _is_slow(item)]
+    measures = config.pluginmanager.hasplugin("tests.processor_time")
+    long = set() if measures else set(LONG.read_text(encoding="utf-8").splitlines())
+    left_out = [item for item in items if _is_slow(item) or item.nodeid.partition("[")[0] in long]
     config.hook.pytest_deselected(items=left_out)
     chosen = set(left_out)
     items[:] = [item for item in items if item not in chosen]

@@ -24,11 +24,13 @@ MOST_AGAIN = 8
 # More than a small machine has cores: many tests wait for a process, a browser or a lease.
 WORKERS = "4"
 FAST_WORKERS = "2"  # nothing to wait for
+# Each worker gets whole files as far as possible, so that what the tests of a file share is made once.
+FAST = ("-p", "tests.fast", "--dist", "worksteal")
 
 
 def pytest(arguments: list[str], environment: dict[str, str], workers: str = WORKERS) -> int:
     parallel = [] if any(argument.startswith("-n") for argument in arguments) else ["-n", workers]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--durations=25", *parallel, *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *parallel, *arguments]
     return subprocess.run(command, env=environment, cwd=services.ROOT, check=False).returncode
 
 
@@ -36,7 +38,8 @@ def with_second_try(arguments: list[str], environment: dict[str, str]) -> int:
     """Runs the tests, then once more those that failed while waiting for other programs, if they are few."""
     with tempfile.TemporaryDirectory() as folder:
         failed = Path(folder) / "failed"
-        code = pytest(["-p", "tests.second_try", *arguments], environment | {"HITSERVER_TEST_FAILED": str(failed)})
+        options = ["--durations=25", "-p", "tests.second_try"]
+        code = pytest([*options, *arguments], environment | {"HITSERVER_TEST_FAILED": str(failed)})
         again = failed.read_text(encoding="utf-8").splitlines() if failed.exists() else []
     if code != FAILED or not 0 < len(again) <= MOST_AGAIN:
         return code
@@ -83,9 +86,11 @@ def postgres_with_tables(environment: dict[str, str]) -> Iterator[None]:
 
 
 def run_fast(arguments: list[str]) -> int:
-    """Unit tests on SQLite, without services."""
+    """Unit tests on SQLite, without services. With ``--measure`` also those that take long, to list them anew."""
     database_with_tables()
-    return pytest(["-p", "tests.fast", *arguments], for_tests(), FAST_WORKERS)
+    measure = ["-p", "tests.processor_time"] if "--measure" in arguments else []
+    arguments = [argument for argument in arguments if argument not in ("--fast", "--measure")]
+    return pytest([*FAST, *measure, *arguments], for_tests(), FAST_WORKERS)
 
 
 def run_all(arguments: list[str]) -> int:
@@ -109,10 +114,8 @@ def run_all(arguments: list[str]) -> int:
 
 def main(arguments: list[str]) -> int:
     began = time.monotonic()
-    if "--fast" in arguments:
-        code = run_fast([argument for argument in arguments if argument != "--fast"])
-    else:
-        code = run_all(arguments)
+    fast = "--fast" in arguments or "--measure" in arguments
+    code = run_fast(arguments) if fast else run_all(arguments)
     print(f"{(time.monotonic() - began) / 60:.1f} minutes of tests.", flush=True)
     return code
 

@@ -168,9 +168,9 @@ def estimate_from_table(
     if ratings is not None and raters == "any" and rater_count >= LEAST:
         variance, undefined_times = sample.variance_over_both(ratings, variance, undefined_times)
         freedom = min(freedom, rater_count - 1)
-        method += (
-            f" and {rater_count:,} raters; {_share_right(clusters_used)} of such 95% intervals are right in simulations"
-        )
+        # In simulated studies (docs/uncertainty.md): too few with few units, too many where raters only guess.
+        share_right = "85 to 100%" if clusters_used < MANY_UNITS else "91 to 100%"
+        method += f" and {rater_count:,} raters; {share_right} of such 95% intervals are right in simulations"
     elif rater_count:
         method += f", for these {rater_count:,} raters"
     bounds = interval_inside(sample.value, variance, freedom, (coefficient.least, 1.0), level)
@@ -305,11 +305,6 @@ def one_hot(column: IntArray, columns: int) -> sparse.csr_array:
     """Rows with a 1 in the given column each."""
     shape = (len(column), columns)
     return sparse.csr_array((np.ones(len(column)), column, np.arange(len(column) + 1)), shape=shape)
-
-
-def _share_right(units: int) -> str:
-    """In simulated studies (docs/uncertainty.md): too few with few units, too many where raters only guess."""
-    return "85 to 100%" if units < MANY_UNITS else "91 to 100%"
 
 
 def _joined(*notes: str) -> str:

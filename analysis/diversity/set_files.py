@@ -12,7 +12,6 @@ import math
 import re
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -111,13 +110,9 @@ def _as_jsonl(frame: pd.DataFrame, like: str | Path) -> str:
         line = dict(objects_before[int(row)])
         for key, cell in cells.items():
             if key not in columns_before or cell != texts_before.at[row, key]:
-                line[str(key)] = _number_or_text(cell)
+                try:
+                    line[str(key)] = float(cell)
+                except (TypeError, ValueError):
+                    line[str(key)] = cell
         lines.append(json.dumps(line, ensure_ascii=False))
     return "".join(f"{line}\n" for line in lines)
-
-
-def _number_or_text(cell: Any) -> Any:
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return cell

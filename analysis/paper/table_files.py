@@ -7,7 +7,7 @@ methods in columns of their own. What the column “How” says is below the LaT
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from analysis.estimate import Estimate
@@ -36,11 +36,42 @@ class TableFile:
 
     @property
     def latex(self) -> str:
-        return "\n".join(_parts(self))
+        table = self.table
+        shown = [position for position, column in enumerate(table.columns) if column.kind != "how"]
+        body = [[row[position] for position in shown] for row in table.body[:MOST_ROWS_IN_ALL]]
+        columns = [table.columns[position] for position in shown]
+        chunks = [body[start : start + MOST_ROWS] for start in range(0, len(body), MOST_ROWS)]
+        parts = []
+        for number, chunk in enumerate(chunks, start=1):
+            part = f" (part {number} of {len(chunks)})" if len(chunks) > 1 else ""
+            suffix = f"-{number}" if number > 1 else ""
+            note = note_of(table) if number == len(chunks) else ""
+            parts.append(_latex(columns, chunk, f"{table.caption}{part}", f"tab:{self.name}{suffix}", note))
+        return "\n".join(parts)
 
     @property
     def csv(self) -> str:
-        return csv_text([_csv_header(self.table), *_csv_rows(self.table)])
+        has_estimates = [
+            any(isinstance(row[position], Estimate) for row in self.table.rows)
+            for position in range(len(self.table.columns))
+        ]
+        header: list[str] = []
+        for column, several in zip(self.table.columns, has_estimates, strict=True):
+            header.append(column.title)
+            if several:
+                header += [f"{column.title} {name}" for name in ("low", "high", "n", "unit", "method")]
+        records = [header]
+        for row in self.table.rows:
+            cells: list[str] = []
+            for value, several in zip(row, has_estimates, strict=True):
+                if isinstance(value, Estimate):
+                    how = "; ".join(part for part in (value.method, value.note) if part)
+                    ends = [_csv_cell(end) for end in (value.value, value.low, value.high)]
+                    cells += [*ends, str(value.n) if value.n else "", value.n_of if value.n else "", protect_cell(how)]
+                else:
+                    cells += [_csv_cell(value), *[""] * (5 * several)]
+            records.append(cells)
+        return csv_text(records)
 
 
 def table_files(sections: Sequence[Section]) -> list[TableFile]:
@@ -54,19 +85,6 @@ def table_files(sections: Sequence[Section]) -> list[TableFile]:
 
 
 # --- LaTeX ---
-
-
-def _parts(file: TableFile) -> Iterator[str]:
-    table = file.table
-    shown = [position for position, column in enumerate(table.columns) if column.kind != "how"]
-    body = [[row[position] for position in shown] for row in table.body[:MOST_ROWS_IN_ALL]]
-    columns = [table.columns[position] for position in shown]
-    chunks = [body[start : start + MOST_ROWS] for start in range(0, len(body), MOST_ROWS)]
-    for number, chunk in enumerate(chunks, start=1):
-        part = f" (part {number} of {len(chunks)})" if len(chunks) > 1 else ""
-        suffix = f"-{number}" if number > 1 else ""
-        note = note_of(table) if number == len(chunks) else ""
-        yield _latex(columns, chunk, f"{table.caption}{part}", f"tab:{file.name}{suffix}", note)
 
 
 def _latex(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], caption: str, name: str, note: str) -> str:
@@ -147,33 +165,6 @@ def sizes_in_words(table: Table) -> str:
 
 
 # --- CSV ---
-
-
-def _csv_header(table: Table) -> list[str]:
-    header: list[str] = []
-    for position, column in enumerate(table.columns):
-        header.append(column.title)
-        if _has_estimates(table, position):
-            header += [f"{column.title} {name}" for name in ("low", "high", "n", "unit", "method")]
-    return header
-
-
-def _csv_rows(table: Table) -> Iterator[list[str]]:
-    estimates = [_has_estimates(table, position) for position in range(len(table.columns))]
-    for row in table.rows:
-        cells: list[str] = []
-        for value, several in zip(row, estimates, strict=True):
-            if isinstance(value, Estimate):
-                how = "; ".join(part for part in (value.method, value.note) if part)
-                ends = [_csv_cell(end) for end in (value.value, value.low, value.high)]
-                cells += [*ends, str(value.n) if value.n else "", value.n_of if value.n else "", protect_cell(how)]
-            else:
-                cells += [_csv_cell(value), *[""] * (5 * several)]
-        yield cells
-
-
-def _has_estimates(table: Table, position: int) -> bool:
-    return any(isinstance(row[position], Estimate) for row in table.rows)
 
 
 def _csv_cell(value: object) -> str:

@@ -30,7 +30,13 @@ def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[Item
         row_problems = cell_problems(row, checked_columns) + _id_problems(row, identity, first_with)
         problems += row_problems
         if complete and not row_problems:
-            items.append(_item(row, columns, identity))
+            named = {column.name: row.cells.get(column.name, "") for column in columns}
+            # Lists, because PostgreSQL does not preserve the order of an object's names.
+            order = [name for name in row.cells if name in named]
+            extra = [[name, cell] for name, cell in row.cells.items() if name not in named]
+            exam = any(name.startswith(EXAM) and cell.strip() for name, cell in extra)
+            payload = {**named, "columns": order, "extra": extra}
+            items.append(ItemData(row.cells[identity], payload, "exam" if exam else "main", rows=(row.number,)))
     return items, problems
 
 
@@ -71,13 +77,3 @@ def _id_problems(row: Row, identity: str, first_with: dict[str, int]) -> list[Ro
         what = f"Row {first_with[name]} has the same id “{name[:60]}”."
         return [RowProblem(row.number, identity, what, "Give every item its own id.")]
     return []
-
-
-def _item(row: Row, columns: Sequence[Column], identity: str) -> ItemData:
-    named = {column.name: row.cells.get(column.name, "") for column in columns}
-    # Lists, because PostgreSQL does not preserve the order of an object's names.
-    order = [name for name in row.cells if name in named]
-    extra = [[name, cell] for name, cell in row.cells.items() if name not in named]
-    exam = any(name.startswith(EXAM) and cell.strip() for name, cell in extra)
-    payload = {**named, "columns": order, "extra": extra}
-    return ItemData(row.cells[identity], payload, "exam" if exam else "main", rows=(row.number,))

@@ -160,8 +160,14 @@ def same_text_flags(texts: Sequence[Written], where: Where, least: float) -> Ite
             detail = f"{quoted} is in this submission more than once."
             yield Finding("same_text", detail, float(text.words), least, text.place)
         elif text.digest in earlier:
-            detail, other = _as_before(quoted, earlier[text.digest], where.participant_id)
-            yield Finding("same_text", detail, float(text.words), least, text.place, other)
+            senders = earlier[text.digest]
+            by_same_worker = [sender for sender in senders if sender[1] == where.participant_id]
+            submission, _, pseudonym = (by_same_worker or senders)[0]
+            whose = "the same worker" if by_same_worker else pseudonym
+            others = len({sender[0] for sender in senders}) - 1
+            more = f", and in {counted(others, 'other submission')}" if others else ""
+            detail = f"{quoted} is also in submission {submission} by {whose}{more}."
+            yield Finding("same_text", detail, float(text.words), least, text.place, submission)
         seen.add(text.digest)
 
 
@@ -176,13 +182,3 @@ def _earlier(where: Where, digests: Iterable[str]) -> Mapping[str, list[tuple[in
         for digest, *sender in sql.fetch_all(query, *params):
             senders_by_digest.setdefault(digest, []).append((sender[0], sender[1], sender[2]))
     return senders_by_digest
-
-
-def _as_before(quoted: str, senders: Sequence[tuple[int, int, str]], participant_id: int) -> tuple[str, int]:
-    """The detail of a flag for a repeated text, and the other submission. The same worker's own text comes first."""
-    by_same_worker = [sender for sender in senders if sender[1] == participant_id]
-    submission, _, pseudonym = (by_same_worker or senders)[0]
-    submissions = {sender[0] for sender in senders}
-    whose = "the same worker" if by_same_worker else pseudonym
-    more = f", and in {counted(len(submissions) - 1, 'other submission')}" if len(submissions) > 1 else ""
-    return f"{quoted} is also in submission {submission} by {whose}{more}.", submission

@@ -79,17 +79,13 @@ def approve_all(*, requester: Requester, assignment_ids: Collection[str], feedba
     n, rewards = 0, ZERO
     for hit_pk, pks in of_hits.items():
         for start in range(0, len(pks), AT_ONCE):
-            approved = _approve_portion(hits_by_pk[hit_pk], pks[start : start + AT_ONCE], feedback, actor)
+            portion = pks[start : start + AT_ONCE]
+            with transaction.atomic():
+                approved = assignments.approve_submitted(hit=hits_by_pk[hit_pk], assignments=portion, feedback=feedback)
+                for assignment in approved:
+                    _record_decision(assignment, "approve", feedback, actor)
             n, rewards = n + len(approved), rewards + sum((work.reward for work in approved), ZERO)
     return Approved(n, len(set(assignment_ids)) - n, rewards)
-
-
-@transaction.atomic
-def _approve_portion(hit: Hit, keys: Collection[int], feedback: str, actor: str) -> list[Assignment]:
-    approved = assignments.approve_submitted(hit=hit, assignments=keys, feedback=feedback)
-    for assignment in approved:
-        _record_decision(assignment, "approve", feedback, actor)
-    return approved
 
 
 @transaction.atomic

@@ -61,7 +61,9 @@ def take_token(requester_id: int) -> None:
         else:
             outage.end(logger)
     if was_taken is None:
-        was_taken = taken_from_file(_bucket_file(requester_id), rate=rate, burst=burst)
+        folder = Path(settings.VAR) / _FOLDER
+        folder.mkdir(parents=True, exist_ok=True)
+        was_taken = taken_from_file(folder / str(requester_id), rate=rate, burst=burst)
     if not was_taken:
         raise ThrottlingError
 
@@ -82,12 +84,6 @@ def taken_from_redis(address: str, key: str, *, rate: float, burst: float) -> bo
     """Whether there was a token. Raises RedisError."""
     script = _client(address).register_script(_TAKE)
     return bool(script(keys=[key], args=[rate, burst, int(burst / rate) + 60]))
-
-
-def _bucket_file(requester_id: int) -> Path:
-    folder = Path(settings.VAR) / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / str(requester_id)
 
 
 def taken_from_file(path: Path, *, rate: float, burst: float) -> bool:

@@ -16,7 +16,7 @@ import pytest
 
 from analysis.data import StudyData, read_bundle
 from analysis.description import Factor, Point, QuestionDescription, Recruitment, Scale
-from tests.analysis.support.papers import a_bundle, changed_bundle, paper_of, report_of
+from tests.analysis.support.papers import a_bundle, changed_bundle, paper_of, report_of, texts_in
 from tests.analysis.support.studies import LIKERT, TEXTS_ONLY, Values, a_set, arm, study_data
 
 ITEMS = [a_set(f"i{at}", cells={"system": "human" if at % 2 else "model"}) for at in range(8)]
@@ -44,6 +44,14 @@ def rated(**about: Any) -> StudyData:
     return study_data(ITEMS, values, question="creative", **(usual | about))
 
 
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the bundle and the paper of the usual study."""
+    folder = tmp_path_factory.mktemp("usual")
+    paper_of(rated(), folder)
+    return folder
+
+
 def numbers_in(text: str) -> list[str]:
     return re.findall(r"(?<![\w.])[−$]?\d[\d,]*(?:\.\d+)?%?", text)
 
@@ -51,9 +59,9 @@ def numbers_in(text: str) -> list[str]:
 # --- numbers ---
 
 
-def test_every_number_is_in_report_json_where_numbers_csv_says(tmp_path: Path) -> None:
-    files = paper_of(rated(), tmp_path)
-    report = report_of(tmp_path)
+def test_every_number_is_in_report_json_where_numbers_csv_says(usual: Path) -> None:
+    files = texts_in(usual / "paper")
+    report = report_of(usual)
     rows = list(csv.DictReader(io.StringIO(files["numbers.csv"])))
     assert len(rows) > 25
     for row in rows:
@@ -143,14 +151,14 @@ def test_what_the_study_does_not_know_is_a_blank(tmp_path: Path) -> None:
         assert f"\\blank{{{unknown}}}" in files["methods.tex"]
 
 
-def test_simulated_workers_are_a_warning_at_the_top(tmp_path: Path) -> None:
+def test_simulated_workers_are_a_warning_at_the_top(tmp_path: Path, usual: Path) -> None:
     text = paper_of(rated(synthetic=["ann", "ben"]), tmp_path)["methods.md"]
     first = text.split("## ")[1]
     assert first.startswith(
         "Simulated data\n\n> **Warning.** 16 of the 48 submissions in the analysis are by 2 simulated"
     )
     assert "must not be published as results" in first
-    assert "Simulated data" not in paper_of(rated(), tmp_path / "people")["methods.md"]
+    assert "Simulated data" not in texts_in(usual / "paper")["methods.md"]
 
 
 def test_arms_are_named_with_their_pay(tmp_path: Path) -> None:
@@ -164,8 +172,8 @@ def test_arms_are_named_with_their_pay(tmp_path: Path) -> None:
     assert "3 of 3 workers in the condition plain (100%) and 0 of 3 workers in the condition trained (0%)" in text
 
 
-def test_the_wording_and_the_scale(tmp_path: Path) -> None:
-    text = paper_of(rated(), tmp_path)["methods.md"]
+def test_the_wording_and_the_scale(tmp_path: Path, usual: Path) -> None:
+    text = texts_in(usual / "paper")["methods.md"]
     assert (
         "“This story is creative.” (in short: creative) and “This story is coherent.” (in short: coherent) were each "
         "answered on an ordinal scale of 7 points from 1 (Strongly disagree) to 7 (Strongly agree)." in text
@@ -183,16 +191,16 @@ def test_a_heading_is_not_called_a_question(tmp_path: Path) -> None:
     )
 
 
-def test_methods_are_cited_only_if_the_report_uses_them(tmp_path: Path) -> None:
-    files = paper_of(rated(), tmp_path)
+def test_methods_are_cited_only_if_the_report_uses_them(usual: Path) -> None:
+    files = texts_in(usual / "paper")
     assert "[@clark2021, §2.6.2]" in files["methods.md"]
     assert "\\citep[\\S{}2.6.2]{clark2021}" in files["methods.tex"]
     assert "[@holm1979]" in files["methods.md"] and "@article{holm1979," in files["references.bib"]
     assert "bradley1952" not in files["methods.md"] + files["references.bib"]
 
 
-def test_cited_keys_are_the_keys_of_the_bibliography(tmp_path: Path) -> None:
-    files = paper_of(rated(), tmp_path)
+def test_cited_keys_are_the_keys_of_the_bibliography(usual: Path) -> None:
+    files = texts_in(usual / "paper")
     groups = re.findall(r"\\citep(?:\[[^\]]*\])?\{([^}]*)\}", files["methods.tex"])
     cited = {key for group in groups for key in group.split(",")}
     assert cited == set(re.findall(r"^@\w+\{(\w+),", files["references.bib"], re.MULTILINE))

@@ -76,7 +76,7 @@ def test_a_progress_bar_of_totals_does_not_add_them_up(capsys: pytest.CaptureFix
         for done in (1, 2, 3):
             step(done)
     shown = capsys.readouterr().err
-    assert "3/3" in shown and "6/3" not in shown and "6 HITs" not in shown
+    assert "3/3" in shown and "6/3" not in shown and "6 HITs [" not in shown
 
 
 def test_columns_are_as_wide_as_their_longest_cell_or_the_limit() -> None:

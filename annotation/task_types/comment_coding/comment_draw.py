@@ -26,19 +26,17 @@ def draw_comments(outputs: Sequence[SourceOutput], *, authors: int, seed: int) -
     domains: dict[str, dict[str, list[SourceOutput]]] = defaultdict(lambda: defaultdict(list))
     for output in outputs:
         domains[output.cells.get(DOMAIN, "").strip()][output.author].append(output)
-    refuse_if_any(
-        [_too_few(domain, len(by_author), authors) for domain, by_author in domains.items() if len(by_author) < authors]
-    )
+    problems = []
+    for domain, by_author in domains.items():
+        if (count := len(by_author)) < authors:
+            where = f"In the domain “{domain[:60]}”, " if domain else ""
+            what = f"{where}{counted(count, 'author')} wrote comments, but {authors:,} are to be drawn."
+            fix = f"Collect more answers in that study, or set “Authors per domain” (authors_per_domain) to {count:,}."
+            problems.append(Problem("items", what[0].upper() + what[1:], fix))
+    refuse_if_any(problems)
     drawn: set[int] = set()
     for domain, by_author in domains.items():
         rng = random.Random(f"{seed}/{domain}")
         for author in rng.sample(sorted(by_author), authors):
             drawn.add(rng.choice(sorted(output.id for output in by_author[author])))
     return [output for output in outputs if output.id in drawn]
-
-
-def _too_few(domain: str, n_authors: int, authors: int) -> Problem:
-    where = f"In the domain “{domain[:60]}”, " if domain else ""
-    what = f"{where}{counted(n_authors, 'author')} wrote comments, but {authors:,} are to be drawn."
-    fix = f"Collect more answers in that study, or set “Authors per domain” (authors_per_domain) to {n_authors:,}."
-    return Problem("items", what[0].upper() + what[1:], fix)

@@ -184,16 +184,13 @@ class HdsType(FixedPages):
             Text(f"{self.topic}.question", "Question", self.ask(config), "The set"),
             *scale_texts(self.topic, self.default_scale(config), "The set"),
         ]
-        return [Text("instructions", "Instructions", self._instructions(config), lines=6), *_warm_up(config), *main]
-
-    def _instructions(self, config: Json) -> str:
-        wording = TASK_WORDS[config["generation_task"]]
         parts = []
         if config["write_first"]:
             parts.append(f"you write one {wording['response']} of your own")
         if config["rate_first"]:
             parts.append(f"you say how well one {wording['response']} fits")
-        return f"{task_in_sentences([*parts, self.task_in_words(config)])}\n\n{self.define(config)}"
+        instructions = f"{task_in_sentences([*parts, self.task_in_words(config)])}\n\n{self.define(config)}"
+        return [Text("instructions", "Instructions", instructions, lines=6), *_warm_up(config), *main]
 
     def default_scale(self, config: Json) -> Scale:
         return scale_for(self.scale, config["generation_task"])

@@ -49,11 +49,18 @@ def sample_pairs(samples: Sequence[SampleRow], options: Json) -> tuple[list[Sour
         if sample_text(sample.text):
             by_system[_system(sample, options, several)].append(sample)
     systems = [options["system_1"], options["system_2"]] if options["system_1"] else list(by_system)
-    rows = [
-        _row(number, (one, first), (two, second))
-        for one, two in combinations(systems, 2)
-        for number, (first, second) in enumerate(zip(by_system[one], by_system[two], strict=False), start=1)
-    ]
+    rows = []
+    for one, two in combinations(systems, 2):
+        for number, (first, second) in enumerate(zip(by_system[one], by_system[two], strict=False), start=1):
+            cells = {
+                "sample_id": f"{first.context_id}-{one}-{two}-{number}",
+                "context": first.context,
+                "text_1": sample_text(first.text),
+                "text_2": sample_text(second.text),
+                "system_1": one,
+                "system_2": two,
+            }
+            rows.append(SourceRow(cells, (first.id, second.id)))
     return rows, len(samples) - len({source for row in rows for source in row.sources})
 
 
@@ -63,19 +70,6 @@ def _system(sample: SampleRow, options: Json, several: bool) -> str:
     named_systems = (options["system_1"], options["system_2"])
     named = next((name for name in (full_name, sample.decoder, sample.model) if name in named_systems), "")
     return named or (full_name if several else sample.decoder)
-
-
-def _row(number: int, first: tuple[str, SampleRow], second: tuple[str, SampleRow]) -> SourceRow:
-    (one, a), (two, b) = first, second
-    cells = {
-        "sample_id": f"{a.context_id}-{one}-{two}-{number}",
-        "context": a.context,
-        "text_1": sample_text(a.text),
-        "text_2": sample_text(b.text),
-        "system_1": one,
-        "system_2": two,
-    }
-    return SourceRow(cells, (a.id, b.id))
 
 
 def output_pairs(outputs: Sequence[SourceOutput]) -> list[SourceRow]:

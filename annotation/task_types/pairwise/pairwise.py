@@ -150,8 +150,17 @@ class Pairwise(FixedPages):
         ]
 
     def texts(self, config: Json) -> Sequence[Text]:
+        questions = "each question" if len(config["criteria"]) > 1 else "the question"
+        instructions = [
+            f"Read both texts and answer {questions} about them.",
+            "If you see no difference, say so."
+            if config["ties"]
+            else "Choose one even if they are almost equally good.",
+        ]
+        if config["reason"] == "required":
+            instructions.append("Then give a short reason in your own words.")
         texts = [
-            Text("instructions", "Instructions", _instructions(config), lines=6),
+            Text("instructions", "Instructions", " ".join(instructions), lines=6),
             Text("title", "Title of the page", "Compare the texts"),
             Text("definition", "Definition of what is judged, shown above the texts", "", lines=3, optional=True),
             Text("context.heading", "Heading of the context", "Context"),
@@ -202,14 +211,3 @@ def sides(config: Json, texts: Mapping[str, str]) -> Scale:
     """The answers about sides A and B, as workers read them from left to right."""
     tie = (Point(0.0, texts["tie"]),) if config["ties"] else ()
     return replace(STORED, points=(Point(1.0, texts["side.a"]), *tie, Point(-1.0, texts["side.b"])))
-
-
-def _instructions(config: Json) -> str:
-    several = len(config["criteria"]) > 1
-    words = ["Read both texts and answer", "each question about them." if several else "the question about them."]
-    words.append(
-        "If you see no difference, say so." if config["ties"] else "Choose one even if they are almost equally good."
-    )
-    if config["reason"] == "required":
-        words.append("Then give a short reason in your own words.")
-    return " ".join(words)

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
-from marketplace.questions import BadXml, Given, parse_question
+from marketplace.questions import BadXml, parse_question
 from marketplace.services.qualifications import qualification_requests as services
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import form_page, frames
@@ -120,18 +120,14 @@ def test(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
     if request.method == "POST":
         page, answers = form_page.answered(form, request.POST)
         if not page.wrong:
-            return _hand_in(request, open_test, answers)
+            try:
+                _tell_outcome(request, services.take_test(request=open_test, answers=answers))
+            except Refusal as refused:
+                say_refused(request, refused)
+            return redirect("market_qualification", type_id)
         status = 422
     seconds_left = int((open_test.deadline - clock.now()).total_seconds()) if open_test.deadline else None
     context = {"type": type, "question_form": page, "seconds_left": seconds_left, "send_label": "Submit"}
     response = show(request, "test.html", context, worker=worker, section="qualifications", status=status)
     response["Content-Security-Policy"] = frames.form_policy(form_page.media_origins(form))
     return response
-
-
-def _hand_in(request: SignedIn, open_test: QualificationRequest, answers: dict[str, Given]) -> HttpResponse:
-    try:
-        _tell_outcome(request, services.take_test(request=open_test, answers=answers))
-    except Refusal as refused:
-        say_refused(request, refused)
-    return redirect("market_qualification", open_test.type.type_id)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from marketplace import clock, links
 from marketplace.models import Assignment, Hit, Worker
-from marketplace.questions import BadXml, Given, Question, parse_question
+from marketplace.questions import BadXml, Question, parse_question
 from marketplace.services.hits import assignments, due_changes
 from marketplace.services.refusals import Refusal
 from marketplace.sites.work import form_page, frames
@@ -114,7 +114,12 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
         files = take_files(request, assignment, question.form)
         page, answers = form_page.answered(question.form, request.POST, files)
         if not page.wrong:
-            return _send(request, assignment, answers)
+            try:
+                assignments.submit(assignment_id=assignment.assignment_id, worker=worker, answers=answers)
+            except Refusal as refused:
+                say_refused(request, refused)
+                return redirect("market_task", assignment.assignment_id)
+            return redirect("market_done", assignment.assignment_id)
         context, status = {"question_form": page}, 422
     seconds = int((assignment.deadline - clock.now()).total_seconds())
     context |= {
@@ -126,15 +131,6 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
     response = show(request, "task.html", context, worker=worker, section="tasks", status=status)
     response["Content-Security-Policy"] = policy
     return response
-
-
-def _send(request: SignedIn, assignment: Assignment, answers: dict[str, Given]) -> HttpResponse:
-    try:
-        assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
-    except Refusal as refused:
-        say_refused(request, refused)
-        return redirect("market_task", assignment.assignment_id)
-    return redirect("market_done", assignment.assignment_id)
 
 
 def _not_open(request: SignedIn, worker: Worker, assignment: Assignment) -> HttpResponse:
