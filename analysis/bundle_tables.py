@@ -12,8 +12,13 @@ import numpy as np
 import pandas as pd
 
 from analysis.bundle_cells import CELL_OF, BundleError, Cell
-from analysis.regular_csv import Column, regular_rows
+from analysis.regular_csv import BOM, Column, regular_rows
 from analysis.study_tables import Record, Table
+
+#: Rows share equal texts. As pyarrow holds them, which pandas uses where it is installed, every row has its own.
+SHARED_TEXTS = pd.StringDtype("python", na_value=np.nan)
+#: The types of columns whose cells are texts, numbers or flags.
+TYPES: dict[Any, Any] = {str: SHARED_TEXTS, int: int, float: float, bool: bool}
 
 
 def frame_of(table: Table, records: Iterable[Record]) -> pd.DataFrame:
@@ -25,8 +30,8 @@ def frame_of(table: Table, records: Iterable[Record]) -> pd.DataFrame:
         else table.make(*record)
         for record in records
     ]
-    numbers = {column: type for column, type in types.items() if type in (int, float, bool)}
-    return pd.DataFrame.from_records(rows, columns=list(types)).astype(numbers)
+    kinds = {column: TYPES[kind] for column, kind in types.items() if kind in TYPES}
+    return pd.DataFrame.from_records(rows, columns=list(types)).astype(kinds)
 
 
 def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
@@ -34,6 +39,8 @@ def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
 
     BundleError: not UTF-8, a column is missing, rows of unequal length, a cell that is not valid in its column.
     """
+    if (frame := _regular_table(table, content)) is not None:
+        return frame
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -46,8 +53,6 @@ def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
         if missing:
             raise BundleError(f"{file} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
         positions = {column: header.index(column) for column in table.types if column in header}
-        if (frame := _regular_frame(table, content, len(header), positions)) is not None:
-            return frame
         cells = [(column, position, CELL_OF[table.types[column]]) for column, position in positions.items()]
         return frame_of(
             table,
@@ -78,18 +83,22 @@ def _read_row(
     return values
 
 
-def _regular_frame(table: Table, content: bytes, width: int, positions: Mapping[str, int]) -> pd.DataFrame | None:
+def _regular_table(table: Table, content: bytes) -> pd.DataFrame | None:
     """The same frame without a loop over rows: every distinct text of a column is read once.
 
     None if the file is not regular, lacks a column or has a cell that is not valid, so that the row must be found.
     """
-    if len(positions) < len(table.types):
+    first_line = content[: content.find(b"\n") + 1].removeprefix(BOM)
+    if b'"' in first_line or not first_line.isascii():
         return None
-    columns = regular_rows(content, ",", width, list(positions.values()))
+    header = first_line.decode().rstrip("\r\n").split(",")
+    if not set(table.types) <= set(header):
+        return None
+    columns = regular_rows(content, ",", len(header), [header.index(name) for name in table.types])
     if columns is None:
         return None
     try:
-        data = {name: _values_of(column, table.types[name]) for name, column in zip(positions, columns, strict=True)}
+        data = {name: _values_of(columns.pop(0), kind) for name, kind in table.types.items()}
     except (ValueError, KeyError, OverflowError):
         return None
     return pd.DataFrame(data)
@@ -104,6 +113,6 @@ def _values_of(column: Column, kind: Any) -> Any:
     distinct = np.empty(len(values), dtype=object)
     distinct[:] = values
     if kind is str:
-        return pd.array(distinct, dtype="str").take(column.codes)
+        return pd.array(distinct, dtype=SHARED_TEXTS).take(column.codes)
     rows = distinct[column.codes]
     return pd.Series(rows.tolist()) if kind is datetime else rows

@@ -25,6 +25,8 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.archive import ArchiveError, read_files
@@ -48,6 +50,7 @@ EVENTS = "events.csv"
 EXCLUDE, EXTRA = "exclude", "extra"
 #: Rows of a table that are in memory while it is written.
 ROWS_AT_ONCE = 2_000
+Flags = npt.NDArray[np.bool_]
 #: Names of pages. A bundle may come from anybody, and the names become those of files.
 _PAGE = re.compile(r"pages/[a-z0-9][a-z0-9-]{0,80}\.html")
 
@@ -129,19 +132,29 @@ class StudyData:
 
         If a worker rated a main item in several submissions, only the first of them counts.
         """
-        with_repeats = self._with_repeats
-        return with_repeats[~with_repeats["repeated"]].drop(columns="repeated").reset_index(drop=True)
+        ratings, repeated = self._with_repeats
+        return ratings[~repeated].reset_index(drop=True) if repeated.any() else ratings
 
     @cached_property
-    def _with_repeats(self) -> pd.DataFrame:
-        """The ratings of included submissions, with ``repeated``: the same worker's later rating of a main item."""
-        by_submission = self.used.set_index("submission")
-        ratings = self.all_ratings[self.all_ratings["submission"].isin(by_submission.index)].reset_index(drop=True)
-        joined = {name: ratings["submission"].map(by_submission[name]) for name in ("worker", "synthetic", "arm")}
-        ratings = ratings.assign(**joined).astype({"synthetic": bool})
-        first = ratings.groupby(["worker", "item"], sort=False)["submission"].transform("min")
-        main = ratings["item"].isin(self.items.loc[self.items["role"] == "main", "item"])
-        return ratings.assign(repeated=main & (ratings["submission"] != first))
+    def _with_repeats(self) -> tuple[pd.DataFrame, Flags]:
+        """The ratings of included submissions, and which of them (N,) are the same worker's later rating of a main
+        item."""
+        ratings = self.all_ratings
+        place = pd.Index(self.used["submission"]).get_indexer(pd.Index(ratings["submission"]))
+        if (place < 0).any():
+            ratings, place = ratings[place >= 0].reset_index(drop=True), place[place >= 0]
+        else:
+            ratings = ratings.reset_index(drop=True)
+        joined = {name: self.used[name].take(place).array for name in ("worker", "synthetic", "arm")}
+        ratings = ratings.assign(**joined)
+        items, names = pd.factorize(ratings["item"])
+        workers = pd.factorize(self.used["worker"])[0][place]
+        pair = pd.factorize(workers.astype(np.int64) * (len(names) + 1) + items)[0]
+        submission = ratings["submission"].to_numpy()
+        first = np.full(int(pair.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(first, pair, submission)
+        is_main = pd.Index(names).isin(self.items.loc[self.items["role"] == "main", "item"])
+        return ratings, is_main[items] & (submission != first[pair])
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -151,13 +164,13 @@ class StudyData:
         excluded by a person, extra, excluded by a rule.
         """
         decisions = self.submissions["decision"]
-        repeats = self._with_repeats
+        ratings, repeated = self._with_repeats
         return {
             "unconfirmed": self.description.unconfirmed,
             "excluded": int((decisions == EXCLUDE).sum()),
             "extra": int((decisions == EXTRA).sum()),
             "excluded_by_rule": len(self.reviewed) - len(self.used),
-            "repeated_ratings": int((repeats["repeated"] & repeats["value"].notna()).sum()),
+            "repeated_ratings": int((repeated & ratings["value"].notna()).sum()),
         }
 
     @property

@@ -83,9 +83,11 @@ def suggested_of_items(items: pd.DataFrame, offered: Sequence[Factor] = ()) -> l
 
     A column that has the same levels as an earlier one, under any names, is left out: it says the same.
     """
+    parameters = dict.fromkeys(items["parameter"])
+    columns = {name for cells in items["cells"] for name in cells}
     candidates = {factor.name: factor for factor in offered}
-    for name in [*SUGGESTED, *dict.fromkeys(items["parameter"])]:
-        if name:
+    for name in [*SUGGESTED, *parameters]:
+        if name and (name in columns or name in parameters):
             candidates.setdefault(name, Factor(name))
     factors: list[Factor] = []
     partitions: list[tuple[int, ...]] = []
@@ -184,6 +186,8 @@ def item_levels(items: pd.DataFrame, name: str) -> pd.Series:
 
 def parameter_levels(items: pd.DataFrame, name: str) -> pd.Series:
     """The value of the items' parameter of that name, as text."""
+    if not (items["parameter"] == name).any():
+        return pd.Series("", index=items.index, dtype=object)
     values = [
         f"{value:g}" if parameter == name and not math.isnan(value) else ""
         for parameter, value in zip(items["parameter"], items["parameter_value"], strict=True)

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
-from scipy.stats import t as student
 
 from analysis.description import Score
+from analysis.distributions import t_quantile
 
 SCORE_COLUMNS = ("score", "sd", "n", "workers", "low", "high")
 #: Means that differ only in their last bits, which depend on the order of a sum, are equal: they tie in ranks.
@@ -75,7 +75,7 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     by_worker = influence.groupby([rated["item"], rated["worker"]], sort=False).sum()
     squares = (by_worker**2).groupby(level="item", sort=False).sum()
     several = scores["workers"].where(scores["workers"] > 1)
-    quantile = pd.Series(student.ppf((1 + level) / 2, np.asarray(several - 1, dtype=float)), several.index)
+    quantile = pd.Series(t_quantile((1 + level) / 2, np.asarray(several - 1, dtype=float)), several.index)
     half: pd.Series = quantile * np.sqrt(squares * several / (several - 1))
     half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
     scores["low"], scores["high"] = _interval(scores["score"], half, score)

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from analysis.agreement.count_tables import check_pairable, unit_note
 from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
+from analysis.distributions import f_quantile
 from analysis.estimate import Estimate
 
 Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
@@ -173,8 +173,8 @@ def _form_one_or_three(s: MeanSquares, form: Form, alpha: float) -> Triple:
     if error <= 1e-12 * s.between:
         return value, math.nan, math.nan
     f = s.between / error
-    low = f / float(stats.f.ppf(1 - alpha / 2, *freedom))
-    high = f * float(stats.f.ppf(1 - alpha / 2, freedom[1], freedom[0]))
+    low = f / float(f_quantile(1 - alpha / 2, *freedom))
+    high = f * float(f_quantile(1 - alpha / 2, freedom[1], freedom[0]))
     return value, (low - 1) / (low + s.k - 1), (high - 1) / (high + s.k - 1)
 
 
@@ -188,8 +188,8 @@ def _form_two(s: MeanSquares, alpha: float) -> Triple:
     b = 1 + k * value * (n - 1) / (n * (1 - value))
     v = (a * msj + b * mse) ** 2 / ((a * msj) ** 2 / (k - 1) + (b * mse) ** 2 / ((n - 1) * (k - 1)))
     rater_variance = k * msj + (k * n - k - n) * mse
-    lower_f = float(stats.f.ppf(1 - alpha / 2, n - 1, v))
-    upper_f = float(stats.f.ppf(1 - alpha / 2, v, n - 1))
+    lower_f = float(f_quantile(1 - alpha / 2, n - 1, v))
+    upper_f = float(f_quantile(1 - alpha / 2, v, n - 1))
     low = n * (msb - lower_f * mse) / (lower_f * rater_variance + n * msb)
     high = n * (upper_f * msb - mse) / (rater_variance + n * upper_f * msb)
     return value, low, high

@@ -12,10 +12,10 @@ from typing import cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
 from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
+from analysis.distributions import t_quantile
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
 #: The most ratings to shuffle over all splits together, which takes a few seconds. There are never fewer splits than
@@ -278,5 +278,5 @@ def _jackknife_t(value: float, without: FloatArray, confidence: float) -> tuple[
     if not np.isfinite(without).all():
         return math.nan, math.nan, "no interval: without one of the units the figure is not defined"
     error = math.sqrt((n - 1) / n * float(((without - without.mean()) ** 2).sum()))
-    half = float(stats.t.ppf((1 + confidence) / 2, n - 1)) * error
+    half = float(t_quantile((1 + confidence) / 2, n - 1)) * error
     return 1 - math.exp(min(value + half, 700.0)), 1 - math.exp(value - half), "" if half > 1e-12 else NO_WIDTH

@@ -10,10 +10,10 @@ from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from analysis.agreement.count_tables import ratio
 from analysis.agreement.ratings import FloatArray, IntArray, Ratings, ratings_from_frame
+from analysis.distributions import normal_quantile, t_quantile
 
 Scale = Literal["nominal", "numeric"]
 
@@ -55,7 +55,7 @@ def worker_diagnostics(
     ratings = ratings_from_frame(frame, unit=unit, rater=rater, value=value)
     if not len(ratings.code):
         raise ValueError("there are no ratings: every value is missing")
-    z = float(stats.norm.ppf((1 + confidence) / 2))
+    z = float(normal_quantile((1 + confidence) / 2))
     columns: dict[str, FloatArray | IntArray] = {"ratings": _per_rater(ratings)}
     if scale == "nominal":
         columns |= _nominal_agreement(ratings, z)
@@ -120,7 +120,7 @@ def _numeric_agreement(ratings: Ratings, z: float, confidence: float) -> dict[st
     width = z / np.sqrt(np.where(n > 3, n - 3, np.nan))
     fisher = np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15))
     bias, error = _mean_and_error(ratings, value - mean_of_others, compared)
-    half = stats.t.ppf((1 + confidence) / 2, np.maximum(n - 1, 1)) * error
+    half = t_quantile((1 + confidence) / 2, np.maximum(n - 1, 1)) * error
     return {
         "compared": n.astype(np.int64),
         "agreement": r,

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from analysis.diversity.metrics import distinct_n
 from analysis.estimate import Estimate
@@ -167,7 +167,7 @@ def trend(values: Sequence[float], figures: Sequence[float]) -> Estimate:
     pairs = [(x, y) for x, y in zip(values, figures, strict=True) if math.isfinite(x) and math.isfinite(y)]
     if len(pairs) < 3 or len({x for x, _ in pairs}) < 2 or len({y for _, y in pairs}) < 2:
         return Estimate(math.nan, n=len(pairs), n_of="decoders", note="fewer than three decoders, or nothing varies")
-    rho = float(stats.spearmanr([x for x, _ in pairs], [y for _, y in pairs]).statistic)
+    rho = float(scipy.stats.spearmanr([x for x, _ in pairs], [y for _, y in pairs]).statistic)
     return Estimate(rho, n=len(pairs), n_of="decoders", method="Spearman’s ρ over the sweep")
 
 

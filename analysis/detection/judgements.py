@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.agreement import krippendorff_alpha, ratings_from_arrays
 from analysis.estimate import Estimate
@@ -211,5 +211,5 @@ def score_counts(judgements: Judgements, *, out_of: int | None = None) -> pd.Dat
         raise ValueError(f"no worker judged {texts} texts")
     counts = np.bincount(complete["right"].to_numpy(dtype=int), minlength=texts + 1)
     points = np.arange(texts + 1)
-    expected = stats.binom.pmf(points, texts, 0.5) * len(complete)
+    expected = scipy.stats.binom.pmf(points, texts, 0.5) * len(complete)
     return pd.DataFrame({"score": points, "workers": counts, "guessing": expected})

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
-from scipy.optimize import brentq
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
@@ -74,13 +73,13 @@ def mean_against(accuracies: ArrayLike, null: float = 0.5, *, tests: int = 1, le
     _refuse_below_one(tests)
     mean, sd = float(values.mean()), float(values.std(ddof=1))
     n, df = len(values), len(values) - 1
-    half = float(stats.t.ppf((1 + level) / 2, df)) * sd / math.sqrt(n)
+    half = float(scipy.stats.t.ppf((1 + level) / 2, df)) * sd / math.sqrt(n)
     mean_with_interval = Estimate(mean, mean - half, mean + half, n, "workers", level, "Student’s t")
     if sd == 0:
         flat = Estimate(math.nan, n=n, n_of="workers", level=level, note="all workers have the same accuracy")
         return MeanTest(mean_with_interval, math.nan, df, math.nan, math.nan, (1 - level) / tests, flat)
     t = (mean - null) / (sd / math.sqrt(n))
-    p = 2 * float(stats.t.sf(abs(t), df))
+    p = 2 * float(scipy.stats.t.sf(abs(t), df))
     low, high = (bound / math.sqrt(n) for bound in _noncentral(t, df, level))
     d = Estimate((mean - null) / sd, low, high, n, "workers", level, "noncentral t")
     return MeanTest(mean_with_interval, t, df, p, min(1.0, p * tests), (1 - level) / tests, d)
@@ -103,7 +102,7 @@ def mean_difference(
         flat = Estimate(math.nan, n=n + m, n_of="workers", level=level, note="no worker differs from their group")
         mean = Estimate(value, n=n + m, n_of="workers", level=level)
         return MeanTest(mean, math.nan, n + m - 2, math.nan, math.nan, (1 - level) / tests, flat)
-    t_test = stats.ttest_ind(first_values, second_values, equal_var=equal_variances)
+    t_test = scipy.stats.ttest_ind(first_values, second_values, equal_var=equal_variances)
     bounds = t_test.confidence_interval(level)
     method = "Student’s t, equal variances" if equal_variances else "Welch’s t"
     mean = Estimate(value, float(bounds.low), float(bounds.high), n + m, "workers", level, method)
@@ -124,7 +123,7 @@ def anova(groups: Mapping[str, ArrayLike]) -> Anova:
     total = float(((everyone - everyone.mean()) ** 2).sum())
     if within <= 1e-12 * max(total, 1e-300):
         raise ValueError("nothing varies within the groups")
-    f_test = stats.f_oneway(*values_by_group.values())
+    f_test = scipy.stats.f_oneway(*values_by_group.values())
     means = {name: float(values.mean()) for name, values in values_by_group.items()}
     df = len(values_by_group) - 1, len(everyone) - len(values_by_group)
     return Anova(float(f_test.statistic), *df, float(f_test.pvalue), 1 - within / total, means)
@@ -137,7 +136,7 @@ def tukey(groups: Mapping[str, ArrayLike], *, level: float = 0.95) -> list[Tukey
     """
     values_by_group = {name: _checked(values, name) for name, values in groups.items()}
     anova(values_by_group)
-    test = stats.tukey_hsd(*values_by_group.values())
+    test = scipy.stats.tukey_hsd(*values_by_group.values())
     bounds = test.confidence_interval(level)
     statistic, p_values = np.asarray(test.statistic), np.asarray(test.pvalue)
     lows, highs = np.asarray(bounds.low), np.asarray(bounds.high)
@@ -171,11 +170,11 @@ def _noncentral(t: float, df: float, level: float) -> tuple[float, float]:
     tail = (1 - level) / 2
 
     def chance(parameter: float) -> float:
-        probability = float(stats.nct.cdf(t, df, parameter))
+        probability = float(scipy.stats.nct.cdf(t, df, parameter))
         # Far out in a tail, where the probability is 0 or 1, SciPy returns NaN.
         return float(parameter < t) if math.isnan(probability) else probability
 
     def parameter_at(probability: float) -> float:
-        return float(brentq(lambda parameter: chance(parameter) - probability, t - reach, t + reach))
+        return float(scipy.optimize.brentq(lambda parameter: chance(parameter) - probability, t - reach, t + reach))
 
     return parameter_at(1 - tail), parameter_at(tail)

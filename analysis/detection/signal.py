@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.special import ndtri
 
 from analysis.detection.judgements import Judgements, rates_of
@@ -59,7 +59,7 @@ def sensitivity(judgements: Judgements, *, level: float = 0.95) -> Sensitivity:
     rates = rates_of(judgements, level)
     corrected = (rates.values * totals + 0.5) / (totals + 1)
     z = ndtri(corrected)
-    slopes = totals / (totals + 1) / stats.norm.pdf(z)
+    slopes = totals / (totals + 1) / scipy.stats.norm.pdf(z)
     gradient = np.array([[1.0, -1.0], [-0.5, -0.5]]) * slopes
     d_prime_and_criterion = rates.combined([z[0] - z[1], -(z[0] + z[1]) / 2], gradient)
     estimates = [_corrected(d_prime_and_criterion.estimate(index)) for index in (0, 1)]
@@ -79,7 +79,7 @@ def forced_choice(workers: ArrayLike, pairs: ArrayLike, right: ArrayLike, *, lev
     share = ratios(chosen, np.ones(len(chosen)), Dimensions.of(pairs=pairs, workers=workers), level=level)
     n = len(chosen)
     z = float(ndtri((chosen.sum() + 0.5) / (n + 1)))
-    slope = math.sqrt(2) * n / (n + 1) / float(stats.norm.pdf(z))
+    slope = math.sqrt(2) * n / (n + 1) / float(scipy.stats.norm.pdf(z))
     d_prime = share.combined([math.sqrt(2) * z], [[slope]]).estimate()
     return ForcedChoice(share.estimate(bounds=(0, 1)), _corrected(d_prime), share.p(null=0.5, bounds=(0, 1)))
 

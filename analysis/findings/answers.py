@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,13 +13,17 @@ import numpy.typing as npt
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from analysis.inference import LEAST_CLUSTERS, Bounds, Dimensions
+from analysis.inference import LEAST_CLUSTERS, Bounds, Dimensions, LevelDesign, LevelFigures
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 #: More names in a sentence would not be read.
 MOST_NAMED = 4
+#: The columns that say what answers are about.
+COLUMNS = ("items", "workers", "parts", "contexts")
+#: Two factors that are crossed have four: of cells, of rows, of columns, and of everything.
+MOST_DESIGNS = 4
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Answers:
     contexts: Codes
     own: bool = False
     bounds: Bounds | None = None
+    designs: Designs = field(default_factory=lambda: Designs(), compare=False, repr=False)
 
     @classmethod
     def of(
@@ -79,8 +85,8 @@ class Answers:
         keep = np.asarray(rows)
         if keep.dtype == bool and keep.all():
             return self  # and what it has worked out about its clusters
-        columns = {name: getattr(self, name)[keep] for name in ("values", "items", "workers", "parts", "contexts")}
-        return replace(self, **columns)
+        columns = {name: getattr(self, name)[keep] for name in ("values", *COLUMNS)}
+        return replace(self, **columns, designs=Designs())
 
     @cached_property
     def cluster_name(self) -> str:
@@ -89,12 +95,17 @@ class Answers:
         shared = context_count < len(np.unique(self.items))
         return "contexts" if shared and context_count >= LEAST_CLUSTERS else "items"
 
-    @cached_property
+    @property
     def dimensions(self) -> Dimensions:
-        if self.own:
-            return Dimensions({"workers": self.workers})
-        clusters = self.contexts if self.cluster_name == "contexts" else self.items
-        return Dimensions({self.cluster_name: clusters, "workers": self.workers})
+        if self.designs.dimensions is None:
+            clusters = self.contexts if self.cluster_name == "contexts" else self.items
+            named = {} if self.own else {self.cluster_name: clusters}
+            self.designs.dimensions = Dimensions({**named, "workers": self.workers})
+        return self.designs.dimensions
+
+    def means(self, levels: Codes, count: int, *, level: float) -> LevelFigures:
+        """The means of ``count`` levels, every item with the same weight; ``levels`` (N,) are codes of all answers."""
+        return LevelFigures.on(self.designs.of(self, levels, count), self.values, level=level)
 
     def weights(self, levels: Codes) -> Floats:
         """How much each answer counts in the mean of its level, so that all items of a level count the same, and all
@@ -123,6 +134,24 @@ class Answers:
         varies = sd[self.workers] > 1e-6
         scores = np.divide(away, sd[self.workers], out=np.zeros(len(away)), where=varies)
         return replace(self, values=scores, bounds=None).chosen(varies), varies
+
+
+class Designs:
+    """What follows from who answered about what, and from levels: worked out once for all criteria that share it.
+
+    Only the last few are kept, because each takes several times the memory of the answers.
+    """
+
+    def __init__(self) -> None:
+        self.dimensions: Dimensions | None = None
+        self._last: deque[LevelDesign] = deque(maxlen=MOST_DESIGNS)
+
+    def of(self, answers: Answers, levels: Codes, count: int) -> LevelDesign:
+        for design in self._last:
+            if design.level_count == count and np.array_equal(design.codes, levels):
+                return design
+        self._last.append(LevelDesign.of(levels, count, answers.dimensions, answers.weights(levels)))
+        return self._last[-1]
 
 
 def level_codes(names: Sequence[str] | ArrayLike, order: Sequence[str] = ()) -> tuple[Codes, tuple[str, ...]]:

@@ -112,9 +112,7 @@ def compare_levels(
     present = np.unique(levels)
     names = [names[code] for code in present]
     levels = np.searchsorted(present, levels)
-    figures = LevelFigures(
-        answers.values, levels, len(names), answers.dimensions, weights=answers.weights(levels), level=level
-    )
+    figures = answers.means(levels, len(names), level=level)
     standard = standardised_figures(answers, levels, len(names), level)
     shared = pairs_together(answers.workers, levels, len(names))
     results = results_of(figures, standard, levels, names, answers, shared)
@@ -128,6 +126,7 @@ def compare_levels(
         flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
         differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
     notes = tuple(notes_on(answers, levels, names, standard))
+    figures.free_sums()
     return Comparison(results, tuple(differences), reference, tuple(names), figures, notes, margin)
 
 
@@ -148,7 +147,7 @@ def results_of(
     different = ranking.p < 1 - figures.level
     clusters, letters = clusters_of(order, different), letters_of(order, different)
     item_counts, worker_counts = (
-        [len(np.unique(codes[levels == index])) for index in range(len(names))]
+        [np.count_nonzero(np.bincount(codes[rows])) for rows in figures.design.rows_of_levels]
         for codes in (answers.items, answers.workers)
     )
     return tuple(
@@ -190,8 +189,7 @@ def standardised_figures(answers: Answers, levels: Codes, count: int, level: flo
     scores, varies = answers.standardised()
     if not len(scores):
         return None
-    kept = levels[varies]
-    return LevelFigures(scores.values, kept, count, scores.dimensions, weights=scores.weights(kept), level=level)
+    return scores.means(levels[varies], count, level=level)
 
 
 def differences_of(
@@ -278,7 +276,7 @@ def pairs_together(clusters: Codes, levels: Codes, count: int) -> set[tuple[int,
     """The pairs of levels that some cluster, such as a worker, has answers of."""
     distinct = np.unique(clusters * count + levels)
     of_cluster, of_level = distinct // count, distinct % count
-    present = np.zeros((len(np.unique(of_cluster)), count))
-    present[np.unique(of_cluster, return_inverse=True)[1], of_level] = 1
+    present = np.zeros((int(of_cluster.max(initial=-1)) + 1, count))
+    present[of_cluster, of_level] = 1
     together = present.T @ present
     return {(first, second) for first, second in combinations(range(count), 2) if together[first, second]}

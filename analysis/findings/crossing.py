@@ -66,10 +66,10 @@ def cross_levels(
         raise ValueError("no answer has a level of both factors")
     answers, rows, columns = answers.chosen(used), first[0][used], second[0][used]
     width = len(second[1])
-    figures = means_of(answers, rows * width + columns, len(first[1]) * width, level)
-    marginal_rows = means_of(answers, rows, len(first[1]), level)
-    marginal_columns = means_of(answers, columns, width, level)
-    everything = means_of(answers, np.zeros(len(rows), dtype=np.int64), 1, level)
+    figures = answers.means(rows * width + columns, len(first[1]) * width, level=level)
+    marginal_rows = answers.means(rows, len(first[1]), level=level)
+    marginal_columns = answers.means(columns, width, level=level)
+    everything = answers.means(np.zeros(len(rows), dtype=np.int64), 1, level=level)
 
     def cell(of: LevelFigures, index: int, row: str, column: str) -> Cell:
         return Cell(row, column, of.estimate(index, bounds=answers.bounds), int(of.answer_counts[index]))
@@ -91,11 +91,6 @@ def cross_levels(
     else:
         interactions = interactions_of(figures, first[1], second[1])
     return Crossing(tuple(cells), tuple(interactions), empty, tuple(notes))
-
-
-def means_of(answers: Answers, codes: Codes, count: int, level: float) -> LevelFigures:
-    weights = answers.weights(codes)
-    return LevelFigures(answers.values, codes, count, answers.dimensions, weights=weights, level=level)
 
 
 def interactions_of(figures: LevelFigures, first: Sequence[str], second: Sequence[str]) -> list[Interaction]:

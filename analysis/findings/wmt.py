@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from analysis.findings.answers import Answers, Codes, Floats
 from analysis.findings.letters import clusters_of
@@ -71,4 +71,4 @@ def means_of_items(answers: Answers, rows: np.ndarray) -> Floats:
 def rank_sum_p(higher: Floats, lower: Floats) -> float:
     """p of the one-sided Wilcoxon rank-sum test that ``higher`` is not higher, with continuity and ties corrected, as
     R's ``wilcox.test`` does for 50 values or more."""
-    return float(stats.mannwhitneyu(higher, lower, alternative="greater", method="asymptotic").pvalue)
+    return float(scipy.stats.mannwhitneyu(higher, lower, alternative="greater", method="asymptotic").pvalue)

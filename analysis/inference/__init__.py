@@ -4,6 +4,7 @@ from analysis.inference.contrasts import LEAST_CLUSTERS, Bounds, Contrasts, boun
 from analysis.inference.correlation import mean_correlation, orders_alike
 from analysis.inference.crossed import Figures, figures_from_influence, ratios
 from analysis.inference.dimensions import Dimensions
+from analysis.inference.level_design import LevelDesign
 from analysis.inference.level_figures import LevelFigures
 from analysis.inference.means import mean_estimate, median_estimate, sd_estimate
 from analysis.inference.ranks import Ranking, holm, ranked_figures, ranking_of
@@ -14,6 +15,7 @@ __all__ = [
     "Contrasts",
     "Dimensions",
     "Figures",
+    "LevelDesign",
     "LevelFigures",
     "Ranking",
     "bounds_of_difference",

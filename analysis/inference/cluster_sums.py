@@ -15,6 +15,13 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+#: OpenBLAS uses threads for products of more numbers than 10,000.
+PIECE = 8_192
+
+
+class ByFigure(Protocol):
+    def __getitem__(self, figure: int, /) -> Floats: ...
+
 
 class ClusterSums(Protocol):
     """What the variance of a contrast needs. Every sum carries the factor G/(G − 1) of its figure's clusters."""
@@ -59,67 +66,98 @@ class DenseSums:
         return int(self.present[:, figures].any(axis=1).sum())
 
 
+class LevelClusters:
+    """Which clusters of one term each level has. It depends on no values, so all figures of a design share it.
+
+    ``codes`` (N,): the answers' clusters. ``rows_of_levels``: of each level, the numbers of its answers in order.
+    ``members`` has each level's clusters, and ``places`` of each of its answers the place of the cluster among them.
+    """
+
+    def __init__(self, codes: Ints, rows_of_levels: Sequence[Ints]) -> None:
+        self.count = int(codes.max(initial=-1)) + 1
+        self.members: list[Ints] = []
+        self.places: list[Ints] = []
+        is_here = np.zeros(self.count, dtype=bool)
+        is_anywhere = np.zeros(self.count, dtype=bool)
+        place = np.zeros(self.count, dtype=np.int32)
+        for rows in rows_of_levels:
+            clusters = codes[rows]
+            is_here[clusters] = True
+            members = np.flatnonzero(is_here)
+            is_here[members], is_anywhere[members] = False, True
+            place[members] = np.arange(len(members))
+            self.members.append(members)
+            self.places.append(place[clusters])
+        self.sizes: Ints = np.array([len(members) for members in self.members], dtype=np.int64)
+        self.factors = factor_of(self.sizes)
+        #: No cluster is in two levels.
+        self.is_partition = int(self.sizes.sum()) == np.count_nonzero(is_anywhere)
+
+
 class LevelSums:
     """For figures of levels, where each of N answers moves only those of its own level.
 
-    ``codes`` (N,): the answers' clusters; ``levels`` (N,): their levels, 0 … L − 1; ``influence``: M arrays (N,), one
-    for each figure that a level has. Figure m of level l has the number m · L + l. Memory depends on N, not on N · K:
-    of each level there are only the clusters that it has.
+    ``rows_of_levels``: of each level 0 … L − 1, the numbers of its answers, in the order of ``clusters``.
+    ``influence``: by figure of a level, how much each answer (N,) moves it. Figure m of level l has the number
+    m · L + l. Memory depends on N, not on N · K: of each level there are only the clusters
+    that it has.
     """
 
-    def __init__(self, codes: Ints, levels: Ints, influence: Sequence[Floats], level_count: int) -> None:
-        self._clusters = int(codes.max(initial=-1)) + 1
-        self._level_count = level_count
-        by_level = np.argsort(levels, kind="stable")
-        ends = np.cumsum(np.bincount(levels, minlength=level_count))
-        self._members: list[Ints] = []  # of each level, its clusters
-        self._sums: list[list[Floats]] = []  # of each level, by figure, their sums with the factor
-        for level, end in enumerate(ends.tolist()):
-            rows = by_level[0 if level == 0 else ends[level - 1] : end]
-            clusters = codes[rows]
-            members = np.nonzero(np.bincount(clusters, minlength=self._clusters))[0]
-            factor = factor_of(np.array([len(members)]))[0]
-            of_figures = [np.bincount(clusters, moves[rows], self._clusters)[members] * factor for moves in influence]
-            self._members.append(members)
-            self._sums.append(of_figures)
-        self._sizes: Ints = np.array([len(members) for members in self._members], dtype=np.int64)
-        self._is_partition = int(self._sizes.sum()) == len(np.nonzero(np.bincount(codes))[0])
+    def __init__(self, clusters: LevelClusters, rows_of_levels: Sequence[Ints], influence: ByFigure) -> None:
+        self._clusters, self._rows, self._influence = clusters, rows_of_levels, influence
+        self._level_count = len(clusters.members)
+        self._sums: dict[int, list[Floats]] = {}
+
+    def _sums_of(self, figure: int) -> list[Floats]:
+        """Of each level, the sums over its clusters with the factor."""
+        if figure not in self._sums:
+            clusters, moves = self._clusters, self._influence[figure]
+            parts = zip(clusters.places, self._rows, clusters.sizes, clusters.factors, strict=True)
+            self._sums[figure] = [
+                np.bincount(places, moves[rows], size) * factor for places, rows, size, factor in parts
+            ]
+        return self._sums[figure]
 
     def _level_totals(self, contrast: Floats) -> list[tuple[Ints, Floats]]:
         """Of each level with a weight, its clusters and their weighted sums over the figures."""
         weights = contrast.reshape(-1, self._level_count)
         return [
-            (self._members[level], sum_of(self._sums[level], weights[:, level]))
+            (self._clusters.members[level], self._sum_of(level, weights[:, level]))
             for level in np.nonzero(weights.any(axis=0))[0].tolist()
         ]
 
+    def _sum_of(self, level: int, weights: Floats) -> Floats:
+        """Σ weight · sums over the figures of a level that have a weight; at least one must."""
+        parts = [weight * self._sums_of(figure)[level] for figure, weight in enumerate(weights.tolist()) if weight]
+        return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+
     def total(self, contrast: Floats) -> Floats:
-        totals = np.zeros(self._clusters)
+        totals = np.zeros(self._clusters.count)
         for members, sums in self._level_totals(contrast):
             totals[members] += sums
         return totals
 
     def squares_sum(self, contrast: Floats) -> float:
         by_level = self._level_totals(contrast)
-        if self._is_partition or len(by_level) == 1:  # no cluster has sums of two levels
-            return float(sum((sums @ sums for _, sums in by_level), 0.0))
-        totals = self.total(contrast)
-        return float(totals @ totals)
+        if self._clusters.is_partition or len(by_level) == 1:  # no cluster has sums of two levels
+            return float(sum((sum_of_squares(sums) for _, sums in by_level), 0.0))
+        return sum_of_squares(self.total(contrast))
 
     def counts(self, figures: Sequence[int]) -> Ints:
-        return np.asarray(self._sizes[np.asarray(figures) % self._level_count])
+        return np.asarray(self._clusters.sizes[np.asarray(figures) % self._level_count])
 
     def count_of_any(self, figures: Sequence[int]) -> int:
         levels = sorted({figure % self._level_count for figure in figures})
-        if self._is_partition or len(levels) == 1:
+        if self._clusters.is_partition or len(levels) == 1:
             return int(self.counts(levels).sum())
-        present = np.zeros(self._clusters, dtype=bool)
+        present = np.zeros(self._clusters.count, dtype=bool)
         for level in levels:
-            present[self._members[level]] = True
-        return int(present.sum())
+            present[self._clusters.members[level]] = True
+        return int(np.count_nonzero(present))
 
 
-def sum_of(of_figures: Sequence[Floats], weights: Floats) -> Floats:
-    """Σ weight · sums over the figures of a level that have a weight; at least one must."""
-    parts = [weight * sums for weight, sums in zip(weights.tolist(), of_figures, strict=True) if weight]
-    return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
+def sum_of_squares(values: Floats) -> float:
+    """A piece at a time: NumPy multiplies longer arrays in threads, which wait for each other, and the last digits of
+    the sum would depend on their number."""
+    pieces = (values[start : start + PIECE] for start in range(0, len(values), PIECE))
+    return float(sum(piece @ piece for piece in pieces))

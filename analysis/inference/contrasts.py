@@ -6,11 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import stats
 
+from analysis.distributions import logistic, t_above, t_quantile
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import ClusterSums, Floats
 from analysis.inference.dimensions import Term
@@ -108,7 +109,7 @@ class Contrasts(ABC):
         centre, slope = _to_line(centre_value, bounds)
         if not math.isfinite(centre):
             return Estimate(centre_value, n=n, n_of="answers", level=level, note=SAME_ANSWERS)
-        half = float(stats.t.ppf((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
+        half = float(t_quantile((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
         linearised, method = value is not None or self.is_linearised, spread.method
         if (linearised or bounds is not None) and min(spread.fewest.values()) < FEW_CLUSTERS:
@@ -126,7 +127,7 @@ class Contrasts(ABC):
     ) -> float:
         """Two-sided p of the hypothesis that this combination is ``null``; arguments as in `contrast`."""
         t, freedom = self._t(np.asarray(gradient, dtype=float), value, null, bounds, cautious)
-        return float(2 * stats.t.sf(abs(t), freedom))
+        return float(2 * t_above(abs(t), freedom))
 
     def p_equivalent(self, first: int, second: int, margin: float) -> float:
         """p of two one-sided tests (TOST; Schuirmann 1987): small if the difference lies within ±``margin``.
@@ -138,7 +139,7 @@ class Contrasts(ABC):
         weights = self.weights_of(first, second)
         above, freedom = self._t(weights, None, -margin, None, False)
         below, _ = self._t(weights, None, margin, None, False)
-        return float(max(stats.t.sf(above, freedom), stats.t.cdf(below, freedom)))
+        return float(max(t_above(above, freedom), t_above(-below, freedom)))
 
     def _t(
         self, weights: Floats, value: float | None, null: float, bounds: Bounds | None, cautious: bool
@@ -166,6 +167,18 @@ class Contrasts(ABC):
 
     def spread(self, weights: Floats, cautious: bool = False) -> Spread:
         """Variance, degrees of freedom and the numbers of clusters of a linear combination of figures."""
+        # A difference, its p, its rank and its equivalence ask for the same; that of the opposite is the same, too.
+        signed = 0.0 - weights if weights[np.nonzero(weights)[0][:1]].sum() < 0 else weights
+        key = (signed.tobytes(), cautious)
+        if key not in self._spreads:
+            self._spreads[key] = self._new_spread(weights, cautious)
+        return self._spreads[key]
+
+    @cached_property
+    def _spreads(self) -> dict[tuple[bytes, bool], Spread]:
+        return {}
+
+    def _new_spread(self, weights: Floats, cautious: bool) -> Spread:
         squares = self._squares(weights)
         one_way = squares.one_way
         smallest, largest = min(one_way.values()), max(one_way.values())
@@ -300,4 +313,4 @@ def _from_line(value: float, bounds: Bounds | None) -> float:
     low, high = bounds
     if math.isinf(high):
         return low + math.exp(value)
-    return float(low + (high - low) * stats.logistic.cdf(value))
+    return float(low + (high - low) * logistic(value))

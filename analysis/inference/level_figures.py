@@ -16,7 +16,30 @@ from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats, Ints, LevelSums
 from analysis.inference.contrasts import Contrasts
 from analysis.inference.dimensions import Dimensions, Term
-from analysis.inference.small_samples import MOST_ANSWERS, Design, multipliers
+from analysis.inference.level_design import LevelDesign
+
+
+class Influence:
+    """How much each answer (N,) moves its level's mean, and its variance. It does not hold the figures, which would
+    then be freed only with all other garbage."""
+
+    def __init__(self, figures: LevelFigures) -> None:
+        self._codes, self._shares = figures.codes, figures.shares
+        self._answers, self._means = figures.answers, figures.means
+        self._bessel, self._variances = figures.bessel, figures.variances
+
+    def __getitem__(self, figure: int) -> Floats:
+        return self.on_means if figure == 0 else self.on_variances
+
+    @cached_property
+    def on_means(self) -> Floats:
+        return np.asarray(self._shares * (self._answers - self._means[self._codes]))
+
+    @cached_property
+    def on_variances(self) -> Floats:
+        away = self._answers - self._means[self._codes]
+        spread = self._shares * (away**2 * self._bessel[self._codes] - self._variances[self._codes])
+        return np.nan_to_num(spread)
 
 
 class LevelFigures(Contrasts):
@@ -41,42 +64,49 @@ class LevelFigures(Contrasts):
         ``weights``: how much each answer counts in its level's mean (default: all the same). ValueError: lengths
         differ, a NaN, a code outside its range.
         """
-        answers, codes = np.asarray(values, dtype=float), np.asarray(levels, dtype=np.int64)
-        counts_for = np.ones(len(answers)) if weights is None else np.asarray(weights, dtype=float)
-        if not len(answers) == len(codes) == len(counts_for) == len(dimensions):
+        answers = np.asarray(values, dtype=float)
+        self._of_design(answers, LevelDesign.of(levels, level_count, dimensions, weights), level)
+
+    @classmethod
+    def on(cls, design: LevelDesign, values: ArrayLike, *, level: float = 0.95) -> LevelFigures:
+        """The same from a design that other figures share."""
+        figures = cls.__new__(cls)
+        figures._of_design(np.asarray(values, dtype=float), design, level)
+        return figures
+
+    def _of_design(self, answers: Floats, design: LevelDesign, level: float) -> None:
+        if len(answers) != len(design.codes):
             raise ValueError("values, levels, weights and dimensions must have one entry for each answer")
-        if np.isnan(answers).any() or np.isnan(counts_for).any():
+        if np.isnan(answers).any():
             raise ValueError("an answer is missing: leave out its row")
-        if len(codes) and not 0 <= codes.min() <= codes.max() < level_count:
-            raise ValueError(f"a level is none of the {level_count}")
-        self.level, self.dimensions, self.level_count = level, dimensions, level_count
-        self.codes: Ints = codes
-        self.answer_counts = np.bincount(codes, minlength=level_count)
-        total = np.bincount(codes, counts_for, level_count)
-        share = np.divide(counts_for, total[codes], out=np.zeros(len(counts_for)), where=total[codes] > 0)
+        self.level, self.design, self.level_count = level, design, design.level_count
+        self.dimensions: Dimensions = design.dimensions
+        self.codes: Ints = design.codes
+        self.answer_counts: Ints = design.answer_counts
+        self.shares: Floats = design.shares
+        codes, level_count = design.codes, design.level_count
         start = answers[0] if len(answers) else 0.0  # equal answers then have exactly no spread
-        self.means: Floats = np.asarray(start + np.bincount(codes, share * (answers - start), level_count), dtype=float)
+        sums = np.bincount(codes, self.shares * (answers - start), level_count)
+        self.means: Floats = np.asarray(start + sums, dtype=float)
         self.means[self.answer_counts == 0] = math.nan
-        self.shares: Floats = share
-        self._multipliers: dict[bytes, Floats | None] = {}
+        self.answers = answers
         away = answers - self.means[codes]
         # n − 1 answers are free to vary: Bessel's correction, also where answers have weights.
-        bessel = np.divide(
+        self.bessel = np.divide(
             self.answer_counts, self.answer_counts - 1, out=np.full(level_count, math.nan), where=self.answer_counts > 1
         )
-        self.variances: Floats = np.bincount(codes, share * away**2, level_count).astype(float) * bessel
+        squares = np.bincount(codes, self.shares * away**2, level_count)
+        self.variances: Floats = squares.astype(float) * self.bessel
         self.values = np.concatenate([self.means, self.variances])
-        spread = np.nan_to_num(share * (away**2 * bessel[codes] - self.variances[codes]))
-        self._influence = (share * away, spread)
+
+    def free_sums(self) -> None:
+        """Give back most of the memory. What was asked before is kept; other intervals take as long as the first."""
+        self.__dict__.pop("sums", None)
 
     @cached_property
     def sums(self) -> Sequence[tuple[Term, LevelSums]]:
-        sums = []
-        for term in self.dimensions.terms:
-            rows = slice(None) if term.rows is None else term.rows
-            influence = [moves[rows] for moves in self._influence]
-            sums.append((term, LevelSums(term.codes, self.codes[rows], influence, self.level_count)))
-        return sums
+        influence = Influence(self)
+        return [(term, LevelSums(clusters, rows, influence)) for term, rows, clusters in self.design.clusters]
 
     @property
     def ranked_count(self) -> int:
@@ -87,17 +117,7 @@ class LevelFigures(Contrasts):
 
     def multipliers(self, weights: Floats) -> Floats | None:
         """Those of the means alone: an effect's standard deviation adds little to its variance."""
-        of_means = weights[: self.level_count]
-        levels = np.nonzero(of_means)[0]
-        if not len(levels) or self.answer_counts[levels].sum() > MOST_ANSWERS:
-            return None
-        key = np.round(of_means / of_means[levels[0]], 9).tobytes()  # the same for a difference and its multiples
-        if key not in self._multipliers:
-            rows = np.nonzero(of_means[self.codes])[0]
-            codes, shares = self.codes[rows], self.shares[rows]
-            design = Design(rows, np.searchsorted(levels, codes), shares, shares * of_means[codes])
-            self._multipliers[key] = multipliers(design, *self.dimensions.codes.values())
-        return self._multipliers[key]
+        return self.design.multipliers(weights[: self.level_count])
 
     def answers_used(self, figures: Sequence[int]) -> int:
         return int(self.answer_counts[sorted({self.level_of(figure) for figure in figures})].sum())

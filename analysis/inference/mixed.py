@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats
@@ -43,13 +43,13 @@ class MixedModel:
     def difference(self, first: int, second: int, freedom: float, *, level: float = 0.95) -> Estimate:
         """The first level's mean minus the second's; Student's t with these degrees of freedom."""
         value = float(self.means[first] - self.means[second])
-        half = float(stats.t.ppf((1 + level) / 2, freedom)) * self._error(first, second)
+        half = float(scipy.stats.t.ppf((1 + level) / 2, freedom)) * self._error(first, second)
         return Estimate(value, value - half, value + half, self.answers, "answers", level, METHOD)
 
     def p_difference(self, first: int, second: int, freedom: float) -> float:
         """Two-sided p of the hypothesis that both means are equal."""
         t = float(self.means[first] - self.means[second]) / self._error(first, second)
-        return float(2 * stats.t.sf(abs(t), freedom))
+        return float(2 * scipy.stats.t.sf(abs(t), freedom))
 
     def _error(self, first: int, second: int) -> float:
         of = self.covariance

@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
-from scipy.optimize import brentq
+import scipy
 
 from analysis.inference import Bounds
 from analysis.inference.cluster_sums import Floats
@@ -75,7 +74,7 @@ class Scale:
 
     def moments(self, mean: float, sd: float) -> tuple[float, float]:
         """Mean and variance of the points of a normal variable."""
-        above = stats.norm.sf((self.cuts - mean) / sd)
+        above = scipy.stats.norm.sf((self.cuts - mean) / sd)
         shares = -np.diff(np.concatenate([[1.0], above, [0.0]]))
         centre = float(shares @ self.values)
         return centre, float(shares @ (self.values - centre) ** 2)
@@ -93,7 +92,9 @@ class Scale:
                 "difference, or another mean"
             )
         reach = 40 * sd + self.range
-        return float(brentq(lambda at: self.moments(at, sd)[0] - mean, self.low - reach, self.high + reach))
+        return float(
+            scipy.optimize.brentq(lambda at: self.moments(at, sd)[0] - mean, self.low - reach, self.high + reach)
+        )
 
     def normal_sd(self, mean: float, variance: float) -> float:
         """The standard deviation of a normal variable whose points have this mean and variance. ValueError: none."""
@@ -110,7 +111,7 @@ class Scale:
                 f"mean of {mean:.4g} have a variance between {least:.2g} and {most:.2g}, and the variances add up to "
                 f"{variance:.3g}: choose other variances, or another mean"
             )
-        return math.exp(float(brentq(too_wide, *ends)))
+        return math.exp(float(scipy.optimize.brentq(too_wide, *ends)))
 
     def correlation_for(self, covariance: float, mean: float, sd: float) -> float:
         """The correlation of two normal variables whose points covary like this. ValueError: more than is possible."""
@@ -123,13 +124,13 @@ class Scale:
                 f"items or workers cannot have a variance of {covariance:.3g} on this scale: hardly anything is left "
                 "for single answers"
             )
-        return float(brentq(lambda rho: float(weights @ rho**powers) - covariance, 0, 0.98))
+        return float(scipy.optimize.brentq(lambda rho: float(weights @ rho**powers) - covariance, 0, 0.98))
 
     def _covariance_weights(self, mean: float, sd: float) -> Floats:
         """The a_n² for n = 1 … TERMS, by the recurrence of normalised Hermite polynomials."""
         at = (self.cuts - mean) / sd
         before, here = np.zeros(len(at)), np.ones(len(at))
-        steps = np.diff(self.values) * stats.norm.pdf(at)
+        steps = np.diff(self.values) * scipy.stats.norm.pdf(at)
         weights = []
         for n in range(1, TERMS + 1):
             weights.append(float(steps @ here) ** 2 / n)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
-from scipy import stats
+import scipy
 
 from analysis.diversity.association import Floats, Ints
 from analysis.estimate import Estimate
@@ -132,7 +132,7 @@ def _wald(covariance: Floats, values: Floats, level: float) -> _Errors:
     standard_errors = np.sqrt(np.maximum(variances[:, None] + variances[None, :] - 2 * covariance, 1e-300))[:-1, :-1]
     theta = values[:-1]
     return _Errors(
-        estimates, ranking_of(theta, 2 * stats.norm.sf(np.abs(theta[:, None] - theta) / standard_errors), level)
+        estimates, ranking_of(theta, 2 * scipy.stats.norm.sf(np.abs(theta[:, None] - theta) / standard_errors), level)
     )
 
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate, wilson
@@ -78,7 +78,7 @@ def binomial_test(counts: Choices, *, ties: Ties = "dropped") -> float:
     """
     share = counts.ties // 2 if ties == "split" else 0
     wins, losses = counts.wins + share, counts.losses + (counts.ties if ties == "counted" else share)
-    return float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else math.nan
+    return float(scipy.stats.binomtest(wins, wins + losses).pvalue) if wins + losses else math.nan
 
 
 def majorities(choices: ArrayLike, items: ArrayLike) -> Majorities:

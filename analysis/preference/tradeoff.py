@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions, mean_estimate
@@ -59,6 +59,6 @@ def quality_diversity(scores: Mapping[str, Estimate], entropies: Mapping[str, Es
     if len(systems) < 3 or len(set(x)) < 2 or len(set(y)) < 2:
         rho = Estimate(math.nan, n=len(systems), n_of="systems", note="ρ needs 3 systems or more that differ")
     else:
-        value = float(stats.spearmanr(x, y).statistic)
+        value = float(scipy.stats.spearmanr(x, y).statistic)
         rho = Estimate(value, n=len(systems), n_of="systems", method="Spearman’s ρ over systems, no interval")
     return Tradeoff(points, rho)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
-from common.files import write_whole
+from common.files import replaced, write_whole
 
 PAGE, NUMBERS = "report.html", "report.json"
 #: Raise this when the content or look of a report changes, so that stored reports are made again.
@@ -19,8 +20,23 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 def write_files(out_dir: Path, *, page: str, numbers: dict[str, Any]) -> None:
     """Both files, each replaced whole; the folder is created if missing."""
     out_dir.mkdir(parents=True, exist_ok=True)
-    write_whole(out_dir / NUMBERS, json_text(numbers))
+    with replaced(out_dir / NUMBERS) as file:
+        for piece in json_pieces(numbers):
+            file.write(piece.encode())
     write_whole(out_dir / PAGE, page)
+
+
+def json_pieces(value: Any, indent: str = "\n", depth: int = 2) -> Iterator[str]:
+    """What `json_text` gives, in pieces, so that the text of a large study is never in memory as a whole."""
+    if not depth or not isinstance(value, dict) or not value:
+        yield json_text(value, indent)
+        return
+    inner, before = indent + " ", "{"
+    for name, member in value.items():
+        yield f"{before}{inner}{encode_basestring(name)}: "
+        yield from json_pieces(member, inner, depth - 1)
+        before = ","
+    yield indent + "}"
 
 
 def json_text(value: Any, indent: str = "\n") -> str:

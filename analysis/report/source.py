@@ -26,6 +26,22 @@ NUMERIC = ("ordinal", "interval")
 MANY_POINTS = 12
 
 
+def sorted_codes(names: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, np.dtype[np.object_]]]:
+    """The code (N,) of every name, and the names in order."""
+    codes, distinct = pd.factorize(names)
+    distinct = np.asarray(distinct, dtype=object)
+    order = np.argsort(distinct)
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order))
+    return ranks[codes], distinct[order]
+
+
+def pairs_of(first: pd.Series, second: pd.Series) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """A number (N,) for every combination of two codes."""
+    codes = second.to_numpy(dtype=np.int64)
+    return np.asarray(first.to_numpy(dtype=np.int64) * (int(codes.max(initial=0)) + 1) + codes)
+
+
 def of_people(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows by people; all of them if there are only simulated ones, whose times would say nothing about people."""
     people = rows[~rows["synthetic"]]
@@ -45,6 +61,8 @@ class Source:
     seed: int = 1
     stops: tuple[type[Exception], ...] = ()
     unknown: list[str] = field(default_factory=list)
+    item_names: list[str] = field(default_factory=list)
+    worker_names: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
     _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
 
@@ -69,9 +87,26 @@ class Source:
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
-        """The ratings in the figures."""
+        """The ratings in the figures, with codes of items, targets and workers in the order of their names: to compare
+        a million names for every figure takes seconds."""
         ratings = self.data.ratings
-        return ratings[(ratings["item"] == "") | ratings["item"].isin(self.items.index)]
+        codes, items = sorted_codes(ratings["item"])
+        worker_codes, workers = sorted_codes(ratings["worker"])
+        self.item_names.extend(items)
+        self.worker_names.extend(workers)
+        counts = pd.Index(items).isin(["", *self.items.index])[codes]
+        ratings = ratings.assign(
+            item_code=codes,
+            target_code=ratings["target"].map(self.target_codes).to_numpy(dtype=np.int32),
+            worker_code=worker_codes,
+            arm_code=sorted_codes(ratings["arm"])[0],
+        )
+        return ratings if counts.all() else ratings[counts]
+
+    @cached_property
+    def target_codes(self) -> dict[str, int]:
+        """The code of every target, and of none."""
+        return {target: code for code, target in enumerate(dict.fromkeys(["", *self.data.ratings["target"].unique()]))}
 
     @cached_property
     def questions(self) -> dict[str, QuestionDescription]:
@@ -94,10 +129,20 @@ class Source:
         """
         if topic not in self._ratings_on:
             rows = combined(self.ratings, self.derived[topic]) if topic in self.derived else self.answers_to(topic)
-            rows = rows[rows["value"].notna()]
-            rows = rows.assign(unit=rows.groupby(["item", "target"], sort=False).ngroup())
-            self._ratings_on[topic] = rows.drop_duplicates(["unit", "worker"])
+            if rows["value"].isna().any():
+                rows = rows[rows["value"].notna()]
+            if topic in self.derived:  # its targets are not those of the rows that it is made of
+                rows = rows.assign(target_code=rows["target"].map(self.target_codes).to_numpy(dtype=np.int32))
+            rows = rows.assign(unit=pd.factorize(pairs_of(rows["item_code"], rows["target_code"]))[0])
+            again = pd.Series(pairs_of(rows["unit"], rows["worker_code"])).duplicated().to_numpy()
+            self._ratings_on[topic] = rows[~again] if again.any() else rows
         return self._ratings_on[topic].copy(deep=False)
+
+    def in_codes(self, rows: pd.DataFrame) -> pd.DataFrame:
+        """The rows with codes in place of the names of items, parts and workers, for what groups by them. `item_names`
+        has the items' names."""
+        names = {"item_code": "item", "target_code": "target", "worker_code": "worker"}
+        return rows[[*names, "arm", "value"]].rename(columns=names)
 
     def answers_to(self, topic: str) -> pd.DataFrame:
         """The rows of one question in `ratings`, whether they are numbers or texts."""
@@ -114,9 +159,16 @@ class Source:
     def dimensions_of(self, rows: pd.DataFrame) -> Dimensions:
         """How answers belong together: by item and by worker, or by worker alone if workers answered about nothing that
         others answered about (no item, or their own texts)."""
-        if self.description.own_work or (rows["item"] == "").all():
-            return Dimensions.of(workers=rows["worker"])
-        return Dimensions.of(items=rows["item"], workers=rows["worker"])
+        workers = rows["worker_code"].to_numpy()
+        if self.description.own_work or self.about_no_item(rows):
+            return Dimensions.of(workers=workers)
+        return Dimensions.of(items=rows["item_code"].to_numpy(), workers=workers)
+
+    @staticmethod
+    def about_no_item(rows: pd.DataFrame) -> bool:
+        """Whether all of these ratings are about no item."""
+        first = rows["item_code"].to_numpy()[:1]
+        return bool((rows["item"].iloc[:1] == "").all() and (rows["item_code"].to_numpy() == first).all())
 
     def ends_of(self, topic: str) -> Bounds | None:
         """The ends of the scale of the ratings on a topic; None if it has no points, or some ratings are outside."""
@@ -126,7 +178,7 @@ class Source:
         scale = self.questions[topic].ratings_scale
         if len(scale.points) < 2:
             return None
-        rated = self.answers_to(topic)["value"]
+        rated = self.ratings["value"].to_numpy()[self._rows_by_topic.get(topic, [])]
         return None if (rated < scale.low).any() or (rated > scale.high).any() else (scale.low, scale.high)
 
     def texts_on(self, topic: str) -> pd.DataFrame:

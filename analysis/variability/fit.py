@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.diversity.association import Floats
 
@@ -73,7 +73,7 @@ def fit(human: ArrayLike, model: ArrayLike, cross: ArrayLike) -> Fit:
 
 def wasserstein(first: Floats, second: Floats) -> float:
     """Wasserstein-1 distance of two samples (SciPy's); NaN if one is empty."""
-    return float(stats.wasserstein_distance(first, second)) if len(first) and len(second) else math.nan
+    return float(scipy.stats.wasserstein_distance(first, second)) if len(first) and len(second) else math.nan
 
 
 def control_fit(matrix: Floats, human: Sequence[int], *, rng: np.random.Generator) -> Fit | None:

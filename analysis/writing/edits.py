@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 _WORD = re.compile(r"[^\W_]+")
 #: English function words (articles, pronouns, auxiliaries, prepositions, conjunctions, adverbs of place, time and
@@ -119,6 +119,6 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Shift:
     left, right = (sample[~np.isnan(sample)] for sample in samples)
     if not len(left) or not len(right):
         raise ValueError("both samples need a value")
-    test = stats.mannwhitneyu(left, right)
+    test = scipy.stats.mannwhitneyu(left, right)
     p = 1.0 if np.ptp(np.concatenate([left, right])) == 0 else float(test.pvalue)
     return Shift(float(test.statistic), p, float(test.statistic) / (len(left) * len(right)), len(left), len(right))

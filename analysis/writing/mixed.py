@@ -12,8 +12,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import optimize, stats
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
@@ -76,10 +76,12 @@ def mixed_logit(chosen: ArrayLike, writers: ArrayLike, *, level: float = 0.95) -
     data = _Writers(pairs[0], pairs[1], times.astype(float))
     overall = float((data.times @ data.wins) / (data.times @ data.n))
     start = math.log(overall / (1 - overall))
-    best = optimize.minimize_scalar(lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1))
+    best = scipy.optimize.minimize_scalar(
+        lambda odds: -profile(data, float(odds))[0], bracket=(start, 1.2 * start + 0.1)
+    )
     odds = min(MOST_ODDS, max(-MOST_ODDS, float(best.x)))
     top, spread = profile(data, odds)
-    p = float(stats.chi2.sf(max(0.0, 2 * (top - profile(data, 0.0)[0])), 1))
+    p = float(scipy.stats.chi2.sf(max(0.0, 2 * (top - profile(data, 0.0)[0])), 1))
     low, high = (_bound(data, odds, top, level, side) for side in (-1, 1))
     note = "writers do not differ more than by chance" if not spread else ""
     if spread > 0.99 * MOST_SPREAD:
@@ -115,7 +117,7 @@ def log_likelihood(data: _Writers, odds: float, spread: float) -> float:
 
 def profile(data: _Writers, odds: float) -> tuple[float, float]:
     """The log-likelihood at ``odds``, maximised over the spread, and that spread (0 if none fits better)."""
-    maximum = optimize.minimize_scalar(
+    maximum = scipy.optimize.minimize_scalar(
         lambda spread: -log_likelihood(data, odds, float(spread)),
         bounds=(0.0, MOST_SPREAD),
         method="bounded",
@@ -128,11 +130,13 @@ def profile(data: _Writers, odds: float) -> tuple[float, float]:
 
 def _bound(data: _Writers, odds: float, top: float, level: float, side: int) -> float:
     """Where the profile falls to the limit of the likelihood ratio test, or infinity if it does not within reach."""
-    limit = top - float(stats.chi2.ppf(level, 1)) / 2
+    limit = top - float(scipy.stats.chi2.ppf(level, 1)) / 2
     step = 0.5
     while profile(data, odds + side * step)[0] > limit:
         step *= 2
         if step > 2 * MOST_ODDS:
             return side * math.inf
-    distance = optimize.brentq(lambda offset: profile(data, odds + side * offset)[0] - limit, 0.0, step, xtol=1e-7)
+    distance = scipy.optimize.brentq(
+        lambda offset: profile(data, odds + side * offset)[0] - limit, 0.0, step, xtol=1e-7
+    )
     return odds + side * float(distance)

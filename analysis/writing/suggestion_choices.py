@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate, wilson
@@ -47,8 +47,10 @@ def binomial_tests(wins: int, n: int, *, chance: float = 0.5) -> BinomialTests:
     if not n:
         return BinomialTests(0, 0, chance, math.nan, math.nan)
     side: Literal["greater", "less"] = "greater" if wins >= n * chance else "less"
-    two_sided = float(stats.binomtest(wins, n, chance).pvalue)
-    return BinomialTests(wins, n, chance, two_sided, float(stats.binomtest(wins, n, chance, alternative=side).pvalue))
+    two_sided = float(scipy.stats.binomtest(wins, n, chance).pvalue)
+    return BinomialTests(
+        wins, n, chance, two_sided, float(scipy.stats.binomtest(wins, n, chance, alternative=side).pvalue)
+    )
 
 
 def choice_share(chosen: ArrayLike, *, level: float = 0.95) -> Estimate:

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analysis.estimate import Estimate
 from analysis.writing.edits import Shift, mann_whitney
@@ -53,9 +53,9 @@ def two_groups(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> T
     if reason:
         difference = Estimate(difference_of_means, n=n, n_of="people", level=level, note=reason)
         return TwoGroups(*means, difference, math.nan, math.nan, math.nan, math.nan, shift)
-    student = stats.ttest_ind(left, right)
+    student = scipy.stats.ttest_ind(left, right)
     bounds = student.confidence_interval(level)
-    welch = stats.ttest_ind(left, right, equal_var=False)
+    welch = scipy.stats.ttest_ind(left, right, equal_var=False)
     difference = Estimate(difference_of_means, float(bounds.low), float(bounds.high), n, "people", level, "Student’s t")
     tests = (float(student.statistic), float(student.df), float(student.pvalue), float(welch.pvalue))
     return TwoGroups(*means, difference, *tests, shift)

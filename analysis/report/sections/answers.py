@@ -261,14 +261,14 @@ def compares_nobody(source: Source, frame: pd.DataFrame) -> bool:
 
 
 def is_about_no_item(frame: pd.DataFrame) -> bool:
-    return bool((frame["item"] == "").all())
+    return Source.about_no_item(frame)
 
 
 def as_ratings(question: QuestionDescription, frame: pd.DataFrame) -> Ratings:
     """Ratings with the scale's points as categories, including those that nobody chose."""
     points = sorted(point.value for point in question.scale.points)
     categories = points if points and set(frame["value"]) <= set(points) else None
-    return ratings_from_frame(frame, unit="unit", rater="worker", categories=categories)
+    return ratings_from_frame(frame, unit="unit", rater="worker_code", categories=categories)
 
 
 def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> dict[str, Estimate]:

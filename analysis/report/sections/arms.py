@@ -94,8 +94,8 @@ def arm_means_of(source: Source, score: Score) -> ArmMeans | None:
     if ends is not None:
         low, high = sorted(score.sign * end for end in ends)
         bounds = (low, high)
-    about_items = "items" in source.dimensions_of(ratings).codes
-    return arm_means(ratings, score, arms=source.arms, about_items=about_items, bounds=bounds)
+    about_items = not source.description.own_work and not source.about_no_item(ratings)
+    return arm_means(source.in_codes(ratings), score, arms=source.arms, about_items=about_items, bounds=bounds)
 
 
 def add_score(source: Source, section: Section, score: Score, of_arms: ArmMeans, tests: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from analysis import plots
@@ -60,7 +61,10 @@ class Criterion:
 def make_section(source: Source) -> Section | None:
     """None if nothing can be compared, and no criterion has a mean."""
     section = Section(source.key("findings"), "What the study found")
-    criteria = [criterion for score in source.scores if (criterion := criterion_of(source, score)) is not None]
+    criteria: list[Criterion] = []
+    for score in source.scores:
+        if (criterion := criterion_of(source, score, criteria)) is not None:
+            criteria.append(criterion)
     criteria = [as_accuracy(source, criterion) for criterion in criteria]
     factors = list(source.factors)
     sentences: list[tuple[str, str]] = []
@@ -109,8 +113,11 @@ def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Se
     return any(problem.blocks for problem in problems)
 
 
-def criterion_of(source: Source, score: Score) -> Criterion | None:
-    """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own."""
+def criterion_of(source: Source, score: Score, earlier: Sequence[Criterion]) -> Criterion | None:
+    """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own.
+
+    What workers answered about is worked out once for all criteria on which they answered about the same.
+    """
     question = source.questions.get(score.topic)
     if score.topic not in source.derived and (
         question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None
@@ -121,16 +128,27 @@ def criterion_of(source: Source, score: Score) -> Criterion | None:
         return None
     ends = source.ends_of(score.topic)
     bounds = None if ends is None else (min(score.sign * end for end in ends), max(score.sign * end for end in ends))
-    own = "items" not in source.dimensions_of(rows).codes
+    values = score.sign * rows["value"].to_numpy(dtype=float)
+    for other in earlier:
+        if about_the_same(rows, other.rows):
+            answers = replace(other.answers, values=values, bounds=bounds)
+            return Criterion(score.topic, score.topic, rows, answers, levels=other.levels)
+    own = source.description.own_work or source.about_no_item(rows)
     answers = Answers.of(
-        score.sign * rows["value"].to_numpy(dtype=float),
-        items=None if own else rows["item"],
-        workers=rows["worker"],
-        parts=rows["target"],
+        values,
+        items=None if own else rows["item_code"].to_numpy(),
+        workers=rows["worker_code"].to_numpy(),
+        parts=rows["target_code"].to_numpy(),
         contexts=None if own else rows["item"].map(source.items["context"]),
         bounds=bounds,
     )
     return Criterion(score.topic, score.topic, rows, answers)
+
+
+def about_the_same(rows: pd.DataFrame, others: pd.DataFrame) -> bool:
+    """Whether both are about the same items, parts, workers and arms, in the same order."""
+    columns = ("item_code", "target_code", "worker_code", "arm_code")
+    return all(np.array_equal(rows[name].to_numpy(), others[name].to_numpy()) for name in columns)
 
 
 def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
@@ -163,11 +181,12 @@ def compared(source: Source, evidence: Section, factor: Factor, criteria: Sequen
     comparisons: dict[str, Comparison] = {}
     problems: dict[str, list[str]] = {}
     unrated: dict[str, list[str]] = {}
+    all_levels = levels_without(source.data, factor, ())
     for criterion in criteria:
         codes, names = codes_of(source, factor, criterion)
         if not names or (len(names) == 1 and factor not in source.description.factors):
             continue  # such as answers about suggestions, which one arm alone has
-        if without := levels_without(source.data, factor, names):
+        if without := [level for level in all_levels if level not in names]:
             unrated.setdefault(names_in_words(without), []).append(criterion.name)
         try:
             reference = factor.reference if factor.reference in names else ""

@@ -62,7 +62,7 @@ def shares_of(source: Source, factor: Factor, topic: str) -> list[AnswerShares]:
     if rows.empty:
         return []
     codes, names = level_codes(level_names(source.data, factor, rows), levels_in_order(source.data, factor))
-    own = "items" not in source.dimensions_of(rows).codes
+    own = source.description.own_work or source.about_no_item(rows)
     shares = []
     for point in source.questions[topic].ratings_scale.points:
         chosen = (rows["value"] == point.value).to_numpy(dtype=float)

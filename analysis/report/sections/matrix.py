@@ -26,9 +26,12 @@ def add_matrix(
     Items are sorted by mean rating, the highest at the top; workers by the mean of rating − item mean, the most
     critical on the left. Ratings of an item's parts are averaged.
     """
-    cells = frame[frame["item"] != ""].groupby(["item", "worker"], sort=False)["value"].mean().reset_index()
-    item, items = pd.factorize(cells["item"])
-    worker, workers = pd.factorize(cells["worker"])
+    about_items = frame[frame["item"] != ""]
+    cells = about_items.groupby(["item_code", "worker_code"], sort=False)["value"].mean().reset_index()
+    item, item_codes = pd.factorize(cells["item_code"])
+    worker, worker_codes = pd.factorize(cells["worker_code"])
+    items = np.array(source.item_names, dtype=object)[item_codes]
+    workers = np.array(source.worker_names, dtype=object)[worker_codes]
     if min(len(items), len(workers)) < 2:
         return
     value = cells["value"].to_numpy(dtype=float)
@@ -41,14 +44,15 @@ def add_matrix(
     workers_of = [np.flatnonzero(column == position) for position in range(columns)]
     is_first = "matrix" not in section.data
     section.data.setdefault("matrix", {})[topic] = {
-        "items": [[str(name) for name in items[group]] for group in items_of],
-        "workers": [[str(name) for name in workers[group]] for group in workers_of],
+        "items": [items[group].tolist() for group in items_of],
+        "workers": [workers[group].tolist() for group in workers_of],
         "mean_ratings": table,
     }
     if not is_first:
         return
+    ratings_of_items = np.bincount(item)
     numbers = [
-        (position, counted(len(group), "item"), float(means[group].mean()), int(np.isin(item, group).sum()))
+        (position, counted(len(group), "item"), float(means[group].mean()), int(ratings_of_items[group].sum()))
         for position, group in enumerate(items_of, start=1)
     ]
     title = f"Who rated what: {topic}"

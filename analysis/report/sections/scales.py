@@ -189,18 +189,24 @@ def add_items(source: Source, section: Section, frames: Frames) -> None:
 
     declared = {score.topic: score for score in source.scores if score.over != "part"}
     scores = {
-        topic: item_scores(frame, declared.get(topic, Score(topic, topic)))
+        topic: item_scores(source.in_codes(frame), declared.get(topic, Score(topic, topic)))
         for topic, frame in frames.items()
         if not is_about_no_item(frame)
     }
     if not scores:
         return
     means = pd.DataFrame({topic: of_items["score"] for topic, of_items in scores.items()})
-    means = means.reindex([item for item in source.items.index if item in means.index])
-    counts = pd.DataFrame({topic: of_items["n"] for topic, of_items in scores.items()}).reindex(means.index)
+    counts = pd.DataFrame({topic: of_items["n"] for topic, of_items in scores.items()})
+    means.index = counts.index = pd.Index([source.item_names[code] for code in means.index], dtype=object)
+    means = means.reindex(source.items.index[source.items.index.isin(means.index)])
+    counts = counts.reindex(means.index)
+    columns_of = [
+        [{"mean": mean, "n": n} for mean, n in zip(means[topic].tolist(), counts[topic].tolist(), strict=True)]
+        for topic in scores
+    ]
     records = [
-        (item, {topic: {"mean": mean[topic], "n": n[topic]} for topic in scores})
-        for item, mean, n in zip(means.index, means.to_dict("records"), counts.to_dict("records"), strict=True)
+        (item, dict(zip(scores, of_item, strict=True)))
+        for item, *of_item in zip(means.index.tolist(), *columns_of, strict=True)
     ]
     section.data["items"] = [{"item": item, **statements} for item, statements in records]
     columns = [

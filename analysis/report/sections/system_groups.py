@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from analysis.estimate import Estimate
 from analysis.inference import Dimensions
@@ -134,7 +134,7 @@ def correlation(records: Sequence[Mapping[str, Any]]) -> float:
     sides = [[record[side].value for record in records] for side in ("first", "second")]
     if len(records) < 3 or any(len(set(values)) < 2 for values in sides):
         return math.nan
-    return float(stats.pearsonr(*sides).statistic)
+    return float(scipy.stats.pearsonr(*sides).statistic)
 
 
 def scores_of(ratings: pd.DataFrame) -> SystemScores | str:

@@ -36,11 +36,12 @@ def make_section(source: Source) -> Section:
         workers = worker_diagnostics(
             frame,
             unit="unit",
-            rater="worker",
+            rater="worker_code",
             seconds="seconds",
             scale="numeric" if numeric else "nominal",
         )
-        workers["synthetic"] = frame.groupby("worker")["synthetic"].first()
+        workers["synthetic"] = frame.groupby("worker_code")["synthetic"].first()
+        workers.index = pd.Index([source.worker_names[code] for code in workers.index], name="worker")
         workers = workers.sort_values("agreement", kind="stable", na_position="last").reset_index()
         if numeric:
             add_matrix(source, evidence, topic, question, frame)

@@ -1,0 +1,38 @@
+"""Quantiles and tails of the distributions that most reports need.
+
+They are those of `scipy.stats`, to the last digit, which loads for half a second, and takes a tenth of a millisecond
+for each call. All arguments may be arrays.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numpy.typing import ArrayLike
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+
+
+def t_quantile(share: ArrayLike, freedom: ArrayLike) -> Floats:
+    """The value below which Student's t with these degrees of freedom is with this probability."""
+    return np.asarray(special.stdtrit(freedom, share))
+
+
+def t_above(value: ArrayLike, freedom: ArrayLike) -> Floats:
+    """The probability that Student's t is above the value."""
+    return np.asarray(special.stdtr(freedom, -np.asarray(value, dtype=float)))
+
+
+def f_quantile(share: ArrayLike, freedom: ArrayLike, freedom_below: ArrayLike) -> Floats:
+    """The same as `t_quantile` for F, with the degrees of freedom of its numerator and its denominator."""
+    return np.asarray(special.fdtri(freedom, freedom_below, share))
+
+
+def normal_quantile(share: ArrayLike) -> Floats:
+    return np.asarray(special.ndtri(share))
+
+
+def logistic(value: ArrayLike) -> Floats:
+    """1 / (1 + exp(−value))."""
+    return np.asarray(special.expit(value))
