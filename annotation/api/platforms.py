@@ -224,7 +224,8 @@ def _here_only(work: Assignment) -> dict[str, Any]:
 
 
 def connected(name: str, study: Study) -> Platform:
-    """The platform with the key of the study's account. Raises Invalid without one, so that the program knows at once what to set."""
+    """The platform with the key of the account that pays for the study. Raises Invalid without one: then the program
+    knows at once what to set."""
     try:
         return connect(name, study)
     except PlatformTrouble as trouble:

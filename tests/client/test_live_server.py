@@ -15,7 +15,8 @@ import pytest
 
 from hitserver_client import AsyncClient, Client, NotFound, Refused, Report
 from hitserver_client.command import main
-from tests.support import ROOT, Server, running_server
+from tests.services import ROOT
+from tests.support import Server, running_server
 
 pytestmark = pytest.mark.slow
 

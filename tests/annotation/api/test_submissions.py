@@ -41,7 +41,7 @@ def run(job: dict[str, Any]) -> None:
     """Do what a worker process does with the job."""
     bulk_id = ApiJob.objects.get(pk=job["id"]).bulk_id
     assert bulk_id is not None
-    run_action(bulk_id=bulk_id, connect=lambda name: pytest.fail("nothing is on a platform"))
+    run_action(bulk_id=bulk_id, connect=lambda name, study: pytest.fail("nothing is on a platform"))
 
 
 def ended(client: Client, response: Any) -> dict[str, Any]:

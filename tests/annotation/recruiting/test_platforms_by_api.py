@@ -169,7 +169,7 @@ def test_approving_pays_on_the_platform_once(posted: Study, api: Mturk) -> None:
         response = post(client, "api_approve", SLUG, sent.submission.pk, key="a1")
         bulk = ApiJob.objects.get(pk=response.json()["id"]).bulk
         assert bulk is not None
-        run_action(bulk_id=bulk.pk, connect=lambda name: api)
+        run_action(bulk_id=bulk.pk, connect=lambda name, study: api)
     assert get(client, "api_job", response.json()["id"])["state"] == "done"
     assert [str(payment.amount) for payment in Payment.objects.all()] == ["0.180"]
     assert get(client, "api_submission", SLUG, sent.submission.pk)["pay"] == "paid"
@@ -183,7 +183,7 @@ def test_a_platform_that_is_away_shows_in_the_job(posted: Study, api: Mturk, mon
     bulk = ApiJob.objects.get(pk=job["id"]).bulk
     assert bulk is not None
 
-    def away(name: str) -> Any:
+    def away(name: str, study: Study) -> Any:
         raise PlatformTrouble("The platform does not answer.", "Wait.", again=True)
 
     run_action(bulk_id=bulk.pk, connect=away)
@@ -200,7 +200,7 @@ def test_what_the_platform_refuses_is_in_the_row(posted: Study, api: Mturk) -> N
     bulk = ApiJob.objects.get(pk=job["id"]).bulk
     assert bulk is not None
 
-    def poor(name: str) -> Any:
+    def poor(name: str, study: Study) -> Any:
         raise PlatformTrouble("The account has too little money.", "Add some.", again=False)
 
     run_action(bulk_id=bulk.pk, connect=poor)
