@@ -112,8 +112,8 @@ def _form(value: Mapping[str, Any]) -> str:
     """What kind of value this is; empty if it is none of Label Studio's."""
     if any(key in value for key in _SPAN_KEYS):
         return "span"
-    known = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime", "ranker")
-    if form := next((key for key in known if key in value), ""):
+    forms = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime", "ranker")
+    if form := next((key for key in forms if key in value), ""):
         return form
     return "region" if "x" in value or "points" in value or "rle" in value else ""
 

@@ -103,7 +103,7 @@ def _check_options(options: ReadingOptions, suffix: str) -> None:
     """Raises TableProblems for an option that does not exist, or that is for other files."""
     is_text = suffix in (*TEXT_SUFFIXES, FOLDER)
     separated = suffix in (*DELIMITERS, FOLDER)
-    for called, value, known, applies, where in (
+    for called, value, choices, applies, where in (
         ("encoding", options.encoding, ENCODINGS, is_text, "text files"),
         ("separator", options.separator, SEPARATOR_NAMES, separated, "CSV files"),
         ("sheet", options.sheet, None, suffix == WORKBOOK, "workbooks (.xlsx)"),
@@ -111,8 +111,8 @@ def _check_options(options: ReadingOptions, suffix: str) -> None:
     ):
         if value and not applies:
             raise refused(f"The option {called} is only for {where}.", "Leave it out.")
-        if value and known is not None and value not in known:
-            raise refused(f"There is no {called} “{value[:60]}”.", f"Known: {', '.join(known)}.")
+        if value and choices is not None and value not in choices:
+            raise refused(f"There is no {called} “{value[:60]}”.", f"Known: {', '.join(choices)}.")
 
 
 def table_of(rows: Iterable[SourceRow], *, name: str, origin: Literal["run", "study"]) -> Table:

@@ -110,15 +110,15 @@ class EncodingCheck:
         self.bad += 1
         byte = bytes([ord(bad[0]) - 0xDC00])
         around = readable(cell[max(0, bad.start() - 12) : bad.start() + 12])
-        place = f"at character {bad.start() + 1} of this cell, in “{around}”."
+        position = f"at character {bad.start() + 1} of this cell, in “{around}”."
         if self.encoding == WINDOWS:
-            what = f"Byte 0x{byte[0]:02X} is no character in Windows-1252, {place}"
+            what = f"Byte 0x{byte[0]:02X} is no character in Windows-1252, {position}"
             fix = "The file has another encoding. Open it in the program that made it, and save it as UTF-8."
             self.problems.add(number, readable(column), what, fix)
             return False
         letter = byte.decode("cp1252", "replace")
         hint = f" (in Windows-1252 it is “{letter}”)" if letter.isprintable() and letter != "�" else ""
-        what = f"Not UTF-8: byte 0x{byte[0]:02X}{hint} {place}"
+        what = f"Not UTF-8: byte 0x{byte[0]:02X}{hint} {position}"
         self.problems.add(number, readable(column), what, SAVE_AS_UTF8)
         return False
 

@@ -73,8 +73,8 @@ def _splits(names: list[str]) -> dict[str, list[str]]:
 def _is_data(member: str) -> bool:
     path = PurePosixPath(member)
     hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    about = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
-    return not member.endswith("/") and not hidden and not about and path.suffix.lower() in _SUFFIXES
+    is_description = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
+    return not member.endswith("/") and not hidden and not is_description and path.suffix.lower() in _SUFFIXES
 
 
 def _split_of(member: str) -> str:
@@ -84,8 +84,8 @@ def _split_of(member: str) -> str:
     # The name of the file decides before that of its folder.
     for part in reversed(PurePosixPath(member).parts):
         words = re.split(r"[\W_\d]+", PurePosixPath(part).stem.lower())
-        for split, known in _SPLITS.items():
-            if any(word in known for word in words):
+        for split, keywords in _SPLITS.items():
+            if any(word in keywords for word in words):
                 return split
     return ""
 

@@ -63,10 +63,15 @@ def target_problems(mapping: Mapping[str, str], columns: Sequence[Column], other
     A column of the file with such a name can get any other name: it makes room for the right one.
     """
     names = [column.name for column in columns]
-    known = {*names, *others}
+    allowed = {*names, *others}
     problems = []
     for name, target in mapping.items():
-        if target in known or name in known or ":" in target or any(is_in_family(target, family) for family in names):
+        if (
+            target in allowed
+            or name in allowed
+            or ":" in target
+            or any(is_in_family(target, family) for family in names)
+        ):
             continue
         what = f"The study has no column “{target[:60]}”."
         problems.append(RowProblem(0, name[:60], what, _closest(target, [*names, *others])))

@@ -171,9 +171,9 @@ def _rows(sheet: Any, name: str, problems: Problems) -> Table:
             in_header = problems.total
             continue
         if len(texts) > len(columns):
-            place = get_column_letter(len(columns) + 1)
-            what = f"There is a cell in column {place} or further right, where the header has no name."
-            problems.add(number, place, what, "Name the column in the header, or delete the cell.")
+            letter = get_column_letter(len(columns) + 1)
+            what = f"There is a cell in column {letter} or further right, where the header has no name."
+            problems.add(number, letter, what, "Name the column in the header, or delete the cell.")
             continue
         texts += [""] * (len(columns) - len(texts))
         check_cells(number, columns, texts, problems)
