@@ -25,7 +25,9 @@ from annotation.models import (
 )
 from annotation.platforms import connect, connect_account
 from annotation.platforms.account_keys import Keys, keys_of
+from annotation.platforms.changes import Notice
 from annotation.platforms.mturk import api as api_module
+from annotation.platforms.mturk import queue
 from annotation.platforms.mturk.platform import Mturk
 from annotation.recruiting import job_requests, platform_accounts, polling, tasks
 from annotation.recruiting.deciding_on_platform import block_worker
@@ -254,6 +256,28 @@ def test_a_study_without_an_account_is_paid_by_the_servers(labs: tuple[Lab, Lab]
     tasks.run_job(job.pk)
     assert hits_of(requester) == 1
     assert study.postings.get().account is None
+
+
+def test_notifications_are_polled_with_each_ones_account_and_a_retired_one_blocks_nobody(
+    labs: tuple[Lab, Lab], used: list[str], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server reads the queue with its own keys. One message names HITs of both accounts."""
+    _, keys = requester_keys("server")
+    settings.MTURK_ACCESS_KEY_ID, settings.MTURK_SECRET_ACCESS_KEY = keys.access_key_id, keys.secret
+    settings.MTURK_QUEUE_URL = "https://sqs.us-east-1.amazonaws.com/1/hits"
+    ann, ben = labs
+    published(labs)
+    handled: list[bool] = []
+    hits = [lab.study.postings.values_list("external_id", flat=True)[0] for lab in labs]
+    monkeypatch.setattr(queue, "receive", lambda: iter([Notice(hits, lambda: handled.append(True))]))
+    used.clear()
+    assert polling.handle_notices() == 2
+    assert used == [ann.keys.access_key_id, ben.keys.access_key_id]
+    platform_accounts.retire_account(account=ann.account, retired=True, actor="ann")
+    used.clear()
+    assert polling.handle_notices() == 1
+    assert used == [ben.keys.access_key_id]
+    assert handled == [True, True]
 
 
 def test_no_call_and_no_message_contains_a_key(labs: tuple[Lab, Lab], monkeypatch: pytest.MonkeyPatch) -> None:
