@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
-from io import BytesIO
 from typing import Any
 
 from rest_framework.exceptions import APIException, ParseError
-from rest_framework.parsers import JSONParser
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from common.numbers import whole_number
@@ -30,18 +30,32 @@ class BadParameter(APIException):
         self.reasons = [{"field": name, "reason": reason, "fix": fix}]
 
 
-class Json(JSONParser):
-    """JSON without NaN, without lists nested so deeply that reading them fails, and without what cannot be stored."""
+class Json(BaseParser):
+    """JSON without NaN, without lists nested so deeply that reading them fails, and without what cannot be stored.
+
+    Not the framework's own class, whose bodies may be no larger than a worker's page. The server's limit for uploads
+    holds.
+    """
+
+    media_type = "application/json"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         data = stream.read()
         try:
-            values = super().parse(BytesIO(data), media_type, parser_context)
+            values = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        except UnicodeDecodeError as error:
+            raise ParseError(f"The body is not UTF-8: byte {error.start + 1:,} is wrong.") from None
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
+        except ValueError as error:  # also a number with thousands of digits
+            raise ParseError(f"The body is not valid JSON: {error}.") from None
         if _SUSPECT.search(data):
             refuse_if_any(list(_unstorable(values, "")))
         return values
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _unstorable(value: Any, where: str) -> Iterator[Problem]:

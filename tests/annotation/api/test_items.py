@@ -64,6 +64,12 @@ def test_a_file_replaces_the_items(name: str, content: str, client: Client, draf
     assert Item.objects.filter(source__file=name).count() == 2
 
 
+def test_rows_may_be_larger_than_a_workers_page(client: Client, draft: Study, settings: Any) -> None:
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1_000
+    rows = [{"sample_id": "a", "text": "One day. " * 200}]
+    assert send(client, "post", "api_items", draft, body={"rows": rows}).json()["items"] == 1
+
+
 def test_a_dry_run_of_an_upload_leaves_the_items(client: Client, draft: Study) -> None:
     answer = send(client, "post", "api_items", draft, body={"rows": ROWS}, dry_run="true").json()
     assert (answer["items"], answer["dry_run"]) == (2, True)

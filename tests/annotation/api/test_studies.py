@@ -96,14 +96,16 @@ def test_a_problem_in_a_row_names_row_and_column(client: Client) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ("{", 400, "JSON parse error"),
+        ("{", 400, "The body is not valid JSON: Expecting property name enclosed in double quotes"),
         ("[" * 100_000, 400, "The JSON is nested too deeply."),
         ("[1]", 400, "The body must be a JSON object"),
-        ('{"slug": NaN}', 400, "JSON parse error"),
+        ('{"slug": NaN}', 400, "NaN is not a number in JSON"),
+        (b"\xff", 400, "The body is not UTF-8: byte 1 is wrong."),
+        ("9" * 5_000, 400, "The body is not valid JSON: Exceeds the limit"),
         ('"text"', 400, "The body must be a JSON object"),
     ],
 )
-def test_a_body_that_is_no_json_object_is_refused(body: str, status: int, detail: str, client: Client) -> None:
+def test_a_body_that_is_no_json_object_is_refused(body: str | bytes, status: int, detail: str, client: Client) -> None:
     response = client.post("/api/v1/studies/", body, content_type="application/json")
     assert detail in problem_of(response, status)["detail"]
 
