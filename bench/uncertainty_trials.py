@@ -180,19 +180,19 @@ def one_way(design: Design, studies: int, rng: np.random.Generator) -> Outcomes:
 
 
 def reliability(design: Design, studies: int, rng: np.random.Generator) -> Outcomes:
-    """ICC, split-half reliability and the noise ceiling of items' means, whose raters are a random draw."""
-    if not design.sd_items or design.per_item in (0, 1):
+    """ICC, split-half reliability and the noise ceiling of items' means, about new items and new workers."""
+    if not design.sd_items or design.per_item == 1:
         return {}
     drawn = draw(design, rng)
     values = drawn.effect + rng.normal(size=len(drawn.item))
     ratings = ratings_from_arrays(drawn.item, drawn.worker, values)
     noise = 1 + design.sd_workers**2
-    of_mean = design.sd_items**2 / (design.sd_items**2 + noise / design.per_item)
+    of_mean = design.sd_items**2 / (design.sd_items**2 + noise / (design.per_item or design.workers))
     return {
-        "ICC(1,1)": right(icc(ratings, "1,1"), design.sd_items**2 / (design.sd_items**2 + noise)),
-        "ICC(1,k)": right(icc(ratings, "1,k"), of_mean),
-        "split-half": right(split_half(ratings), of_mean),
-        "noise ceiling": right(noise_ceiling(ratings), math.sqrt(of_mean)),
+        "ICC(1,1)": right(icc(ratings, "1,1", crossed=True), design.sd_items**2 / (design.sd_items**2 + noise)),
+        "ICC(1,k)": right(icc(ratings, "1,k", crossed=True), of_mean),
+        "split-half": right(split_half(ratings, crossed=True), of_mean),
+        "noise ceiling": right(noise_ceiling(ratings, crossed=True), math.sqrt(of_mean)),
     }
 
 

@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 
 from analysis.agreement.count_tables import check_pairable, unit_note
+from analysis.agreement.mean_ratings import single_rating
 from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
 from analysis.distributions import f_quantile
 from analysis.estimate import Estimate
@@ -51,8 +52,15 @@ class MeanSquares:
     free: int
 
 
-def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95, centre: float | None = None) -> Estimate:
-    """The intraclass correlation ``form`` with its interval from the F distribution.
+def icc(
+    data: Data,
+    form: Form = "1,k",
+    *,
+    confidence: float = 0.95,
+    centre: float | None = None,
+    crossed: bool = False,
+) -> Estimate:
+    """The intraclass correlation ``form`` with its interval from the F distribution, or as ``crossed`` says.
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers. Range: up to 1; negative if units differ less
     than the ratings within them.
@@ -65,6 +73,9 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95, centre: flo
     A unit turned around, 2 · centre − its ratings, then changes nothing: the mean of all units is known to be the
     centre, and the units have U degrees of freedom.
 
+    ``crossed``, in form 1: the interval is about new units and new raters, each of whom rates several units (a
+    jackknife, see `mean_ratings`). The F distribution takes raters as drawn anew for every unit.
+
     NaN with a note if all ratings are equal; the interval is NaN if raters agree fully. ValueError: text values, one
     rater, no unit with two ratings, fewer than two usable units, an unknown form, a centre in another form than 1.
     """
@@ -72,8 +83,8 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95, centre: flo
         raise ValueError(f'the form is one of {" ".join(FORMS)}, not "{form}"')
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
-    if centre is not None and form[0] != "1":
-        raise ValueError(f"comparisons in both orders have form 1, not {form}")
+    if form[0] != "1" and (crossed or centre is not None):
+        raise ValueError(f"crossed raters, and comparisons in both orders, have form 1, not {form}")
     squares, note = one_way(ratings, centre=centre) if form[0] == "1" else two_way(ratings)
     largest = max(squares.between, squares.within)
     if largest <= 1e-20 * max(1.0, float(np.abs(ratings.numbers()).max()) ** 2):
@@ -86,19 +97,22 @@ def icc(data: Data, form: Form = "1,k", *, confidence: float = 0.95, centre: flo
         value, low, high = _form_one_or_three(squares, form, 1 - confidence)
     if form[0] == "1" and not squares.equal:
         method = "F distribution, approximate for unequal numbers"
+    if crossed:
+        both = single_rating(ratings, centre, confidence)
+        low, high, method, note = both.low, both.high, both.method, both.note
     if form[2] == "k":
-        # The reliability of the mean of k ratings from that of a single rating (Spearman–Brown).
-        k, singles = squares.k, (value, low, high)
-        denominators = [1 + (k - 1) * single for single in singles]
-        value, low, high = (
-            k * single / denominator if denominator > 1e-12 else math.nan
-            for single, denominator in zip(singles, denominators, strict=True)
-        )
+        value, low, high = (of_mean(single, squares.k) for single in (value, low, high))
     if math.isnan(value):
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
-    elif math.isnan(low):
+    elif math.isnan(low) and not crossed:
         note = "; ".join(filter(None, ["these mean squares give no lower limit", note]))
     return Estimate(value, low, high, squares.units, level=confidence, method=f"{method}, k = {squares.k:g}", note=note)
+
+
+def of_mean(single: float, k: float) -> float:
+    """The reliability of the mean of k ratings from that of a single rating (Spearman–Brown)."""
+    denominator = 1 + (k - 1) * single
+    return k * single / denominator if denominator > 1e-12 else math.nan
 
 
 def one_way(ratings: Ratings, *, centre: float | None = None) -> tuple[MeanSquares, str]:

@@ -1,18 +1,9 @@
 """Intervals of agreement for new units and new raters, by leaving out units, raters and single ratings.
 
-Two units share raters, and two ratings share their unit, so a coefficient varies with both. Leaving out each unit, each
-rater and each rating in turn gives three jackknife variances; the two-way variance is
-
-    V = V_units + V_raters − V_ratings,    V_G = (G − 1)/G · Σ_g (θ without g − θ)²
-
-and not below V_units. Where every rater rated every unit, raters' effects are in every rating, and V is not below
-V_raters either. The last term is what the first two count twice. The interval is that of Student's t with
-min(units, raters) − 1 degrees of freedom, on the logit of the coefficient's place in its range, so it stays inside. If
-there are fewer than five raters, or they are the only ones that matter, V is V_units, and the interval is about *these*
-raters.
-
-Sources: Cameron, Gelbach & Miller 2011 (two-way clusters); MacKinnon, Nielsen & Webb 2024 (their jackknife); Efron &
-Tibshirani 1993, ch. 11 (jackknife); Aronow, Samii & Assenova 2015 (pairs that share a member).
+Two units share raters, and two ratings share their unit, so a coefficient varies with both. The coefficient without
+each unit, each rater and each rating in turn gives its interval (`analysis.inference.left_out`), which stays inside its
+range. If there are fewer than five raters, or they are the only ones that matter, units alone are left out, and the
+interval is about *these* raters.
 
 Shapes: U units, V values, R raters, N ratings, P distinct rows of counts, k sums. A coefficient is a function of sums
 over units: `Coefficient.parts` gives what a unit's counts add, and `Coefficient.figure` makes the coefficient of the
@@ -27,19 +18,21 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, stats
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, row_sums, unit_note
 from analysis.agreement.ratings import Counts, FloatArray, IntArray, Ratings
-from analysis.distributions import logistic, t_quantile
 from analysis.estimate import Estimate
+from analysis.inference.left_out import LeftOut, interval_from_left_out
 
 #: The interval is about any raters like these, or about exactly these.
 Raters = Literal["any", "these"]
 LEAST = 5
-#: With fewer units, some intervals of α and κ are too narrow.
-MANY_UNITS = 30
+#: In simulated studies (docs/uncertainty.md): most where there are few raters or ratings of a unit.
+SHARE_RIGHT = "89 to 100%"
 MOST_VALUES_TO_REDUCE = 32
+#: A coefficient this near to the least value of its table may be below it: sizes of units differ.
+CLOSE = 1e-6
 #: The fewest ratings with which a unit has a pair.
 PAIR = 2
 
@@ -117,6 +110,7 @@ def estimate_of(
     """
     check_pairable(counts, ratings)
     per_unit = counts.ratings
+    paired = per_unit[per_unit >= PAIR]
     return estimate_from_table(
         coefficient,
         counts.table,
@@ -126,7 +120,23 @@ def estimate_of(
         interval=interval,
         level=level,
         notes=(undefined, unit_note(per_unit)),
+        least=least_of(coefficient, paired, len(counts.values)) if len(paired) else None,
     )
+
+
+def least_of(coefficient: Coefficient, sizes: FloatArray, values: int) -> float:
+    """The least value that units of such ``sizes`` allow, to the nearest whole number below their mean.
+
+    Corrected for chance, −1/(k − 1); of the share of equal pairs, what is left if k ratings use all values as evenly as
+    they can.
+    """
+    size = math.floor(float(sizes.mean()))
+    if math.isinf(coefficient.least):
+        return coefficient.least
+    if coefficient.least < 0:
+        return max(-1 / (size - 1), coefficient.least)
+    many, rest = divmod(size, max(values, 1))
+    return (rest * (many + 1) * many + (values - rest) * many * (many - 1)) / (size * (size - 1))
 
 
 def estimate_from_table(
@@ -141,12 +151,13 @@ def estimate_from_table(
     notes: tuple[str, str],
     clusters: IntArray | None = None,
     n_of: str = "units",
+    least: float | None = None,
 ) -> Estimate:
     """As `estimate_of`, for any table whose columns ``coefficient`` can read.
 
     ``units``: how many enter. ``notes``: on a NaN, and on what was left out. ``ratings`` index the rows and columns of
     ``table``. ``clusters`` (U,): units that are left out together, such as pairs of texts of one context, as codes;
-    None: each for itself.
+    None: each for itself. ``least``: the least value in such a table, if it is above that of the coefficient.
     """
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
@@ -163,24 +174,26 @@ def estimate_from_table(
         too_few = f"{units} {n_of.removesuffix('s') if units == 1 else n_of} with two ratings"
         return replace(point_estimate, note=_joined(f"{too_few}: an interval needs at least {LEAST}", left_out))
     rater_count = 0 if ratings is None else len(distinct(ratings.rater)[0])
-    variance, clusters_used, undefined_times = sample.variance_over_units()
-    freedom = clusters_used - 1.0
+    without_units, clusters_used = sample.without_units()
+    without_raters = without_ratings = None
+    undefined_times = without_units.undefined
     method = "jackknife over " + (f"{units:,} {n_of}" if clusters is None else f"{clusters_used:,} clusters")
     if ratings is not None and raters == "any" and rater_count >= LEAST:
-        variance, undefined_times = sample.variance_over_both(ratings, variance, undefined_times)
-        freedom = min(freedom, rater_count - 1)
-        # In simulated studies (docs/uncertainty.md): too few with few units, too many where raters only guess.
-        share_right = "85 to 100%" if clusters_used < MANY_UNITS else "91 to 100%"
-        method += f" and {rater_count:,} raters; {share_right} of such 95% intervals are right in simulations"
+        without_raters, without_ratings = sample.without_raters(ratings)
+        undefined_times += without_raters.undefined
+        method += f" and {rater_count:,} raters; {SHARE_RIGHT} of such 95% intervals are right in simulations"
     elif rater_count:
         method += f", for these {rater_count:,} raters"
-    bounds = interval_inside(sample.value, variance, freedom, (coefficient.least, 1.0), level)
-    if math.isnan(bounds[0]):
+    lowest = coefficient.least if least is None or sample.value - least < CLOSE else least
+    low, high = interval_from_left_out(
+        sample.value, without_units, without_raters, without_ratings, ends=(lowest, 1.0), level=level
+    )
+    if math.isnan(low):
         no_spread = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
         return replace(point_estimate, note=_joined(no_spread, left_out))
     lost = f"undefined without some of the units or raters ({undefined_times:,}), which the interval leaves out"
     note = _joined(lost if undefined_times else "", left_out)
-    return replace(point_estimate, low=bounds[0], high=bounds[1], method=method, note=note)
+    return replace(point_estimate, low=low, high=high, method=method, note=note)
 
 
 def interval_inside(
@@ -192,8 +205,8 @@ def interval_inside(
     if not (below > 1e-12 and above > 1e-12 and variance > 0 and math.isfinite(variance)):
         return math.nan, math.nan
     centre, slope = math.log(below / above), (high - low) / (below * above)
-    half = float(t_quantile((1 + level) / 2, free)) * math.sqrt(variance) * slope
-    ends = [float(logistic(end)) for end in (centre - half, centre + half)]
+    half = float(stats.t.ppf((1 + level) / 2, free)) * math.sqrt(variance) * slope
+    ends = [float(stats.logistic.cdf(end)) for end in (centre - half, centre + half)]
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
@@ -213,27 +226,19 @@ class _Sample:
         """The coefficient without each of D parts: ``sums`` (D × k) and ``margins`` (D × V) of what is left out."""
         return self.coefficient.figure(self.totals - sums, Margins(self.total_margins, margins))
 
-    def _spread(self, figures: FloatArray, times: FloatArray) -> tuple[float, int]:
-        """(G − 1)/G · Σ times·(figure − θ)² of the figures that are defined, and how many are not."""
-        defined = ~np.isnan(figures)
-        total_times = times[defined].sum()
-        sum_of_squares = float((times[defined] * (figures[defined] - self.value) ** 2).sum())
-        return (sum_of_squares * (total_times - 1) / total_times if total_times > 1 else 0.0), int(
-            times[~defined].sum()
-        )
-
-    def variance_over_units(self) -> tuple[float, int, int]:
-        """The variance, how many units or clusters enter, and how many the coefficient is undefined without."""
+    def without_units(self) -> tuple[LeftOut, int]:
+        """The coefficient without each unit or cluster that enters, and how many these are."""
         sums, margins, times = self.sums, self.margins, self.times
         if self.clusters is not None:
             share = sums_by(self.clusters, self.row_of_unit, len(self.times))
             sums, margins = np.asarray(share @ sums), sparse.csr_array(share @ margins)
             times = np.ones(len(sums))
         entered = np.nonzero(sums.any(axis=1))[0]
-        variance, lost = self._spread(self._without(sums[entered], margins[entered]), times[entered])
-        return variance, int(times[entered].sum()), lost
+        figures = self._without(sums[entered], margins[entered])
+        return LeftOut(figures, times[entered]), int(times[entered].sum())
 
-    def variance_over_both(self, ratings: Ratings, over_units: float, lost: int) -> tuple[float, int]:
+    def without_raters(self, ratings: Ratings) -> tuple[LeftOut, LeftOut]:
+        """The coefficient without each rater, and without each rating (of a rater and a cluster of units)."""
         values = self.rows.shape[1]
         keys, kind, times = distinct(self.row_of_unit[ratings.unit] * values + ratings.code)
         row, column = keys // values, keys % values
@@ -241,23 +246,17 @@ class _Sample:
         without.eliminate_zeros()
         sums, margins = self.coefficient.parts(without)
         sums, margins = self.sums[row] - sums, sparse.csr_array(self.margins[row] - margins)
+        without_raters = self._left_out_by(ratings.rater, kind, sums, margins)
         if self.clusters is None:
-            over_ratings, _ = self._spread(self._without(sums, margins), times.astype(np.float64))
-        else:
-            cells = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
-            over_ratings, _ = self._left_out_by(cells, kind, sums, margins)
-        over_raters, lost_raters = self._left_out_by(ratings.rater, kind, sums, margins)
-        complete = len(ratings.code) == int(self.times.sum()) * len(distinct(ratings.rater)[0])
-        lower_bound = max(over_units, over_raters) if complete else over_units
-        return max(over_units + over_raters - over_ratings, lower_bound), lost + lost_raters
+            return without_raters, LeftOut(self._without(sums, margins), times.astype(np.float64))
+        cells = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
+        return without_raters, self._left_out_by(cells, kind, sums, margins)
 
-    def _left_out_by(
-        self, groups: IntArray, kind: IntArray, sums: FloatArray, margins: sparse.csr_array
-    ) -> tuple[float, int]:
-        """`_spread` without each group of ratings; ``kind`` (N,) is each rating's row of ``sums`` and ``margins``."""
+    def _left_out_by(self, groups: IntArray, kind: IntArray, sums: FloatArray, margins: sparse.csr_array) -> LeftOut:
+        """Without each group of ratings; ``kind`` (N,) is each rating's row of ``sums`` and ``margins``."""
         share = sums_by(groups, kind, len(sums))
         figures = self._without(np.asarray(share @ sums), sparse.csr_array(share @ margins))
-        return self._spread(figures, np.ones(len(figures)))
+        return LeftOut(figures, np.ones(len(figures)))
 
 
 def sums_by(groups: IntArray, rows: IntArray, count: int) -> sparse.csr_array:

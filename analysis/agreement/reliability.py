@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
+from analysis.agreement.mean_ratings import mean_rating
 from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
 from analysis.distributions import t_quantile
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
@@ -37,7 +39,13 @@ def spearman_brown(correlation: float, factor: float = 2.0) -> float:
 
 
 def split_half(
-    data: Data, *, splits: int = 100, seed: int = SEED, confidence: float = 0.95, centre: float | None = None
+    data: Data,
+    *,
+    splits: int = 100,
+    seed: int = SEED,
+    confidence: float = 0.95,
+    centre: float | None = None,
+    crossed: bool = False,
 ) -> Estimate:
     """Split-half reliability of the mean rating over random splits, stepped up to full length by Spearman–Brown.
 
@@ -74,9 +82,13 @@ def split_half(
         _log_error(without, (halves.sum() - halves) / (full.sum() - full)),
         confidence,
     )
+    method = f"jackknife over units, {splits} splits, seed {seed}"
+    if crossed:
+        both = mean_rating(ratings, centre, confidence)
+        low, high, interval_note = both.low, both.high, ""
+        method = f"{splits} splits, seed {seed}; {both.method}"
     first_note = "half means do not vary over units" if math.isnan(value) else interval_note
     note = "; ".join(filter(None, [first_note, unit_note(ratings.per_unit.astype(np.float64))]))
-    method = f"jackknife over units, {splits} splits, seed {seed}"
     return Estimate(value, low, high, units, level=confidence, method=method, note=note)
 
 
@@ -88,13 +100,15 @@ def noise_ceiling(
     seed: int = SEED,
     confidence: float = 0.95,
     centre: float | None = None,
+    crossed: bool = False,
 ) -> Estimate:
     """The highest correlation a perfect metric can reach with mean ratings: sqrt(1 − E[s²]/k / Var(mean)).
 
     data: units × raters matrix (NaN missing) or `Ratings`, of numbers, which give the s² (n − 1 in the denominator) and
     mean of each unit. ``k`` is the number of ratings per mean; by default each unit's own number, E[s²/k] in the
     formula. Another ``k`` gives the ceiling of a design with k ratings per unit: it replaces the variance of the error
-    in the means with that of k ratings. ``centre`` as in `split_half`: the means vary about it.
+    in the means with that of k ratings. ``centre`` as in `split_half`: the means vary about it. ``crossed``,
+    without another ``k``: the interval is about new units and new raters (`mean_ratings`).
 
     Range 0 to 1. n counts units with two or more ratings. Interval: percentile bootstrap over units; a draw whose error
     is at least as large as the variance of means counts as 0. NaN with a note if this is true of the data itself.
@@ -104,17 +118,23 @@ def noise_ceiling(
     ratings = as_ratings(data)
     check_pairable(ratings.counts(), ratings)
     mean, variance, sizes = unit_moments(ratings, centre)
-    return ceiling_of_means(
+    crossed = crossed and k is None
+    estimate = ceiling_of_means(
         mean,
         variance,
         sizes,
         k=k,
-        draws=draws,
+        draws=0 if crossed else draws,
         seed=seed,
         confidence=confidence,
         note=unit_note(ratings.per_unit.astype(np.float64)),
         centre=None if centre is None else 0.0,
     )
+    if not crossed or math.isnan(estimate.value):
+        return estimate
+    both = mean_rating(ratings, centre, confidence)
+    low, high = (math.sqrt(max(end, 0.0)) for end in (both.low, both.high))  # NaN stays NaN
+    return replace(estimate, low=low, high=high, method=both.method, note=both.note)
 
 
 def ceiling_of_means(

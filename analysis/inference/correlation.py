@@ -81,9 +81,7 @@ def mean_correlation(
     influence_of_answers = (influence / counts)[of_item] + slopes[of_item] * deviations
     figures = figures_from_influence(value, influence_of_answers, dimensions, level=level)
     estimate = figures.contrast([1.0], bounds=(-1, 1), cautious=cautious)
-    if kind == "spearman" and orders_alike(x, y):
-        estimate = replace(estimate, note=LARGEST)
-    return estimate
+    return replace(estimate, note=LARGEST) if kind == "spearman" and orders_alike(x, y) else estimate
 
 
 def orders_alike(scores: ArrayLike, labels: ArrayLike) -> bool:

@@ -35,7 +35,7 @@ class Term:
         if other.rows is not None:
             raise ValueError("only one dimension can have two clusters for each answer")
         of_rows = other.codes if self.rows is None else other.codes[self.rows]
-        return Term(-self.sign * other.sign, self.rows, _crossed(self.codes, of_rows))
+        return Term(-self.sign * other.sign, self.rows, crossed_codes(self.codes, of_rows))
 
 
 @dataclass(frozen=True)
@@ -85,11 +85,11 @@ class Dimensions:
                 member_codes = np.concatenate([first, second[different]])
                 members = Term(1, np.concatenate([rows, different]), member_codes, dimension, counts=True, sides=sides)
                 low, high = np.minimum(first, second)[different], np.maximum(first, second)[different]
-                dimension_terms = [members, Term(-1, different, _crossed(low, high), dimension)]
+                dimension_terms = [members, Term(-1, different, crossed_codes(low, high), dimension)]
             terms += [*dimension_terms, *(earlier.times(term) for earlier in terms for term in dimension_terms)]
         return tuple(terms)
 
 
-def _crossed(first: Ints, second: Ints) -> Ints:
+def crossed_codes(first: Ints, second: Ints) -> Ints:
     """Codes of the combinations of two codes."""
     return np.asarray(pd.factorize(first * (int(second.max(initial=0)) + 1) + second)[0], dtype=np.int64)

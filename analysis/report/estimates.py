@@ -69,7 +69,7 @@ def attempt(make: Callable[[], Estimate], *, n: int = 0, n_of: str = "units") ->
     if estimate.n < 2 and not math.isnan(estimate.low):
         return without_interval(estimate, f"no interval from only one of the {estimate.n_of}")
     if estimate.low > estimate.value or estimate.high < estimate.value:
-        return without_interval(estimate, "no interval: that of the draws does not contain the estimate")
+        return without_interval(estimate, "no interval: the one that the method gives does not contain the figure")
     return estimate
 
 

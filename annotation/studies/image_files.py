@@ -22,8 +22,9 @@ from common.files import write_whole
 log = getLogger(__name__)
 #: Widths of the copies in pixels. Phones of 360 to 430 CSS pixels need 480 at a scale of 1, 960 at 2 and 1600 at 3.
 WIDTHS = (480, 960, 1600)
-#: The folder with the copies, in MEDIA_FILES.
+#: Folders in MEDIA_FILES: smaller copies of images, and files that wait to be imported (`staged_uploads`).
 COPIES = "copies"
+UPLOADS = "uploads"
 #: Writing a copy never takes as long as this.
 WRITING_SECONDS = 3600
 _KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.agreement import gwet_ac1, gwet_ac2, icc, ratings_from_arrays, ratings_from_matrix
+from analysis.agreement import (
+    gwet_ac1,
+    gwet_ac2,
+    icc,
+    mean_ratings,
+    noise_ceiling,
+    ratings_from_arrays,
+    ratings_from_matrix,
+    split_half,
+)
 from analysis.agreement.icc import FORMS, one_way, two_way
 
 DATA = Path(__file__).parent / "support" / "agreement_data"
@@ -193,3 +202,32 @@ def test_icc_of_comparisons_does_not_depend_on_which_comes_first(form: Any) -> N
 def test_icc_about_a_centre_has_form_one() -> None:
     with pytest.raises(ValueError, match="have form 1, not 2,1"):
         icc(compared_sets()[0], "2,1", centre=3)
+
+
+def test_raters_who_differ_make_the_interval_of_crossed_ratings_wider() -> None:
+    """Twelve raters with habits of their own rate all of 30 units. The F distribution, which takes raters as drawn anew
+    for every unit, is far too sure of what other raters would give."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(30, 1)) + rng.normal(size=(1, 12)) + rng.normal(size=(30, 12))
+    published, crossed = icc(scores, "1,1"), icc(scores, "1,1", crossed=True)
+    assert crossed.value == published.value
+    assert crossed.low < 1 / 3 < crossed.high  # units' variance is a third of the whole
+    single, mean = (icc(scores, form, crossed=True) for form in ("1,1", "1,k"))
+    assert mean.low == pytest.approx(12 * single.low / (1 + 11 * single.low))
+    assert "12 raters" in mean.method
+
+
+def test_crossed_intervals_belong_to_the_published_values() -> None:
+    """ICC, split-half and ceiling are functions of the same two figures."""
+    rng = np.random.default_rng(7)
+    scores = np.round(rng.normal(size=(12, 1)) + rng.normal(size=(12, 6)), 1)
+    ratings = ratings_from_matrix(scores)
+    single = mean_ratings.single_rating(ratings, None, 0.95)
+    mean = mean_ratings.mean_rating(ratings, None, 0.95)
+    assert single.value == pytest.approx(icc(scores, "1,1").value)
+    assert mean.value == pytest.approx(icc(scores, "1,k").value)
+    assert mean.value == pytest.approx(noise_ceiling(scores).value ** 2)
+    crossed = noise_ceiling(scores, crossed=True)
+    assert (crossed.low**2, crossed.high**2) == pytest.approx((max(mean.low, 0), mean.high))
+    half = split_half(scores, crossed=True)
+    assert (half.low, half.high) == (mean.low, mean.high)

@@ -11,6 +11,8 @@ from scipy import stats
 
 from analysis.description import Factor, Point, QuestionDescription, Scale
 from analysis.factors import factors_of, level_names
+from analysis.findings import Answers
+from analysis.report.sections.finding_sentences import mean_sentence
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, LIKERT, Values, a_set, arm, study_data
 
@@ -260,3 +262,11 @@ def test_categories_have_shares_by_level(tmp_path: Path) -> None:
         row["sentence"] for row in found["sentences"] if row["criterion"] == "sort by system"
     )
     assert "“nobody says this”" not in page
+
+
+def test_a_mean_in_which_every_item_counts_the_same_says_so() -> None:
+    """Items with one and with three answers: 2 and 4 give 3, and all answers 3.5."""
+    uneven = Answers.of(np.array([2.0, 4.0, 4.0, 4.0]), items=["a", "b", "b", "b"], workers=["w", "x", "y", "z"])
+    assert mean_sentence(uneven).startswith("Mean of items 3.00, from 4 answers; every item counts the same.")
+    even = Answers.of(np.array([2.0, 4.0]), items=["a", "b"], workers=["w", "x"])
+    assert mean_sentence(even).startswith("Mean 3.00, over 2 answers.")

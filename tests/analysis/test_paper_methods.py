@@ -93,7 +93,7 @@ def test_the_methods_have_no_number_of_another_kind(tmp_path: Path) -> None:
         for row in csv.DictReader(io.StringIO(files["numbers.csv"]))
         for token in numbers_in(row["in the methods"])
     }
-    worded = {"7", "1", "80%", "97%", "95%", "5%", "85", "100%"}  # “85 to 100% of such intervals are right”
+    worded = {"7", "1", "80%", "97%", "95%", "5%", "89", "100%"}  # “89 to 100% of such intervals are right”
     strangers = [token for token in numbers_in(text) if token not in shown | worded]
     assert strangers == []
     # The same numbers are in the LaTeX, whatever it does to signs.

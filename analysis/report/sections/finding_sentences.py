@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from analysis.estimate import Estimate, p_equals
 from analysis.findings import Answers, Comparison, Difference, LevelResult
 from analysis.findings.answers import names_in_words, natural
@@ -112,4 +114,7 @@ def mean_sentence(answers: Answers) -> str:
     weights = answers.weights(answers.items * 0)
     mean = ratios(answers.values * weights, weights, answers.dimensions).estimate(bounds=answers.bounds)
     why = f" There is no interval: {mean.note}." if mean.note else ""
-    return f"Mean {with_interval(mean)}, over {counted(len(answers), 'answer')}.{why}"
+    size = counted(len(answers), "answer")
+    if not np.allclose(weights, weights[0]):  # the tables also have the mean of all answers, which differs
+        return f"Mean of items {with_interval(mean)}, from {size}; every item counts the same.{why}"
+    return f"Mean {with_interval(mean)}, over {size}.{why}"

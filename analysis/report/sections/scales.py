@@ -149,7 +149,7 @@ def reliability(source: Source, question: QuestionDescription, frame: pd.DataFra
         undefined = Estimate(math.nan, note="workers answered about different things")
         return undefined, undefined
     ratings = as_ratings(question, frame)
-    return attempt(lambda: krippendorff_alpha(ratings, "ordinal")), attempt(lambda: icc(ratings, "1,k"))
+    return attempt(lambda: krippendorff_alpha(ratings, "ordinal")), attempt(lambda: icc(ratings, "1,k", crossed=True))
 
 
 def add_groups(source: Source, section: Section, frames: Frames, by: str) -> None:
