@@ -22,7 +22,7 @@ from annotation.platforms import all_platforms
 from annotation.studies.declared_factors import FactorForm
 from annotation.studies.study_files import REQUIRED
 from annotation.study_forms import ArmForm, StudyForm
-from annotation.table_files import Table, read_table
+from annotation.table_files import ReadingOptions, Table, read_table
 from annotation.task_types.registry import all_types
 from annotation.work.quality_rules import ExclusionForm, QualityForm
 
@@ -31,10 +31,10 @@ ROWS = "rows.jsonl"
 _DECIMAL = re.compile(r"-?\d{1,12}(\.\d{1,12})?", re.ASCII)
 
 
-def table_of_rows(rows: Sequence[Any], *, limit: int | None = None) -> Table:
+def table_of_rows(rows: Sequence[Any], *, limit: int | None = None, options: ReadingOptions | None = None) -> Table:
     """The rows, as if each were a line of a JSON Lines file. Raises TableProblems."""
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-    return read_table(BytesIO(lines.encode("utf-8", "surrogatepass")), name=ROWS, limit=limit)
+    return read_table(BytesIO(lines.encode("utf-8", "surrogatepass")), name=ROWS, limit=limit, options=options)
 
 
 def document_in(request: Request) -> dict[str, Any]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from annotation.models import Item
 from annotation.studies.items_overview import ItemRow
+from annotation.table_files import ReadingOptions
 
 
 class ScoreShape(serializers.Serializer[Any]):
@@ -47,16 +50,49 @@ class ItemShape(serializers.Serializer[Any]):
     arms = ItemArmShape(many=True)
 
 
+class Mapping(serializers.DictField):
+    """In a form, the text of a JSON object."""
+
+    def __init__(self) -> None:
+        about = "Names that columns get: from the name in the table to the name that the task type knows."
+        super().__init__(child=serializers.CharField(max_length=200), required=False, help_text=about)
+
+    def get_value(self, dictionary: Any) -> Any:
+        value = dictionary.get(self.field_name, empty)
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value  # refused below: it is no object
+
+
+class Option(serializers.CharField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, allow_blank=True, max_length=200, trim_whitespace=False, **kwargs)
+
+
 class RowsRequest(serializers.Serializer[Any]):
     """Items as rows: each an object with a value for each column."""
 
     rows = serializers.ListField(child=serializers.DictField(), help_text="See the columns of the task type.")
+    mapping = Mapping()
 
 
 class FileRequest(serializers.Serializer[Any]):
-    """Items as a file: CSV, TSV or JSON Lines. The end of its name says which."""
+    """Items as a file: CSV, TSV, JSON, a workbook, Parquet, or a zipped folder. The end of its name says which."""
 
     file = serializers.FileField()
+    mapping = Mapping()
+    encoding = Option(help_text="Of a CSV or TSV file that is not UTF-8, such as `windows-1252`.")
+    separator = Option(help_text="Of a CSV file whose header does not tell: `,`, `;` or a tab.")
+    sheet = Option(help_text="Of a workbook. By default, the first one.")
+    split = Option(help_text="Of a folder with several, such as `test`.")
+
+
+def options_of(sent: dict[str, Any]) -> ReadingOptions:
+    """How to read the table, from what a serializer above has checked."""
+    return ReadingOptions(**{name: value for name, value in sent.items() if name not in ("file", "rows")})
 
 
 class RunRequest(serializers.Serializer[Any]):

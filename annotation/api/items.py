@@ -22,6 +22,7 @@ from annotation.api.item_shapes import (
     RowsRequest,
     RunRequest,
     item_as_json,
+    options_of,
 )
 from annotation.api.paging import Pages
 from annotation.api.parsing import Json, body, flag, text
@@ -119,10 +120,12 @@ class Items(ItemEndpoint):
             file = request.FILES.get("file")
             if file is None:
                 raise invalid("file", "The form has no file.", "Send the file in a part called “file”.")
-            return read_table(file.file, name=file.name or "")
+            sent = FileRequest(data=request.data)
+            sent.is_valid(raise_exception=True)
+            return read_table(file.file, name=file.name or "", options=options_of(sent.validated_data))
         form = RowsRequest(data=body(request))
         form.is_valid(raise_exception=True)
-        return table_of_rows(body(request)["rows"])
+        return table_of_rows(body(request)["rows"], options=options_of(form.validated_data))
 
 
 class OneItem(Endpoint):

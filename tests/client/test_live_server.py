@@ -65,7 +65,7 @@ def test_the_notebook_goes_from_a_data_frame_to_findings(
     with redirect_stdout(printed):
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
-                exec(compile(cell["source"], cell["id"], "exec"), names)  # noqa: S102 - the project's own notebook
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)  # noqa: S102 - the project's own notebook
     assert "reward" in printed.getvalue() and "48 submissions cost $9.60" in printed.getvalue()
     answers: pd.DataFrame = names["answers"]
     # 16 texts, three ratings each, one statement.

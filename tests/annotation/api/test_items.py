@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -32,9 +33,9 @@ def client(draft: Study) -> Client:
     return as_role("editor", draft)
 
 
-def upload(client: Client, study: Study, name: str, content: bytes, **query: str) -> Any:
+def upload(client: Client, study: Study, name: str, content: bytes, **fields: str) -> Any:
     file = SimpleUploadedFile(name, content)
-    return client.post(reverse("api_items", args=[study.slug], query=query), {"file": file})
+    return client.post(reverse("api_items", args=[study.slug]), {"file": file, **fields})
 
 
 def ids(study: Study) -> list[str]:
@@ -62,6 +63,33 @@ def test_a_file_replaces_the_items(name: str, content: str, client: Client, draf
     assert upload(client, draft, name, content.encode()).json()["items"] == 2
     assert ids(draft) == ["a", "b"]
     assert Item.objects.filter(source__file=name).count() == 2
+
+
+def test_a_mapping_gives_columns_the_names_of_the_task_type(client: Client, draft: Study) -> None:
+    rows = [{"id": "a", "output": "One day."}]
+    mapping = {"id": "sample_id", "output": "text"}
+    assert send(client, "post", "api_items", draft, body={"rows": rows, "mapping": mapping}).json()["items"] == 1
+    content = b"id;output\nb;Two days.\nc;Three days.\n"
+    assert upload(client, draft, "items.csv", content, mapping=json.dumps(mapping)).json()["items"] == 2
+    assert ids(draft) == ["b", "c"] and draft.items.get(external_id="c").payload["text"] == "Three days."
+
+
+def test_a_file_is_read_in_the_encoding_that_the_program_names(client: Client, draft: Study) -> None:
+    content = "sample_id,text\na,Café.\n".encode("windows-1252")
+    refused = reasons_of(upload(client, draft, "items.csv", content), 422)
+    assert "windows-1252" in refused["items"].lower()
+    assert upload(client, draft, "items.csv", content, encoding="windows-1252").json()["items"] == 1
+    assert draft.items.get().payload["text"] == "Café."
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"), [({"mapping": "no object"}, "mapping"), ({"mapping": '{"nothing": "text"}'}, "items")]
+)
+def test_a_mapping_that_fits_nothing_is_refused(
+    fields: dict[str, str], name: str, client: Client, draft: Study
+) -> None:
+    reasons = reasons_of(upload(client, draft, "items.csv", b"sample_id,text\na,One day.\n", **fields), 422)
+    assert set(reasons) == {name} and ids(draft) == []
 
 
 def test_rows_may_be_larger_than_a_workers_page(client: Client, draft: Study, settings: Any) -> None:
