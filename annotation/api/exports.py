@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from django.http import Http404, HttpResponseBase, StreamingHttpResponse
 from django.urls import path, reverse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,7 +13,7 @@ from rest_framework.response import Response
 
 from annotation.api.fields import Input
 from annotation.api.job_kinds import EXPORT, SIMULATE
-from annotation.api.job_views import JobShape, job_for
+from annotation.api.job_views import FILES, JobShape, job_for
 from annotation.api.parsing import BadParameter, flag
 from annotation.api.roles import EDITS, MANAGES
 from annotation.api.views import Endpoint, Role
@@ -110,7 +109,7 @@ class Export(FileEndpoint):
             OpenApiParameter("simulated", str, enum=list(SIMULATED), description="Data of simulated workers."),
             OpenApiParameter("worker_ids", bool, description="Add ids on the platform. Owners only."),
         ],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=FILES,
     )
     def get(self, request: Request, slug: str, kind: str, suffix: str) -> HttpResponseBase:
         """Streams the study's data. Memory use does not grow with the size of the study."""

@@ -24,6 +24,7 @@ from annotation.api.paging import Pages
 from annotation.api.roles import MANAGES
 from annotation.api.views import BLIND, Endpoint, Role
 from annotation.models import ApiJob
+from annotation.results.exports import CONTENT_TYPES
 from annotation.work.member_work import works_blind
 
 State = ApiJob.State
@@ -131,10 +132,14 @@ class CancelJob(JobEndpoint):
         return Response(job_data(job_now(self.job())))
 
 
+#: An export in any of its formats, as the schema describes it.
+FILES: Any = {(200, media_type.partition(";")[0]): OpenApiTypes.BINARY for media_type in CONTENT_TYPES.values()}
+
+
 class JobFile(JobEndpoint):
     answers_files = True
 
-    @extend_schema(operation_id="jobs_file", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(operation_id="jobs_file", responses=FILES)
     def get(self, request: Request, id: int) -> HttpResponseBase:
         """Downloads the file that a job made."""
         job = self.job()

@@ -30,6 +30,7 @@ from generation.runs.progress import progress, runs_with_counts
 from generation.runs.run_files import read_run
 
 PIECES = {"csv": csv_pieces, "jsonl": json_pieces}
+SAMPLE_FILES: Any = {(200, CONTENT_TYPES[suffix].partition(";")[0]): OpenApiTypes.STR for suffix in PIECES}
 
 
 class RunSummaryShape(serializers.Serializer[Any]):
@@ -178,7 +179,7 @@ class Samples(Endpoint):
 
 
 class SampleFile(FileEndpoint):
-    @extend_schema(operation_id="runs_samples_file", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(operation_id="runs_samples_file", responses=SAMPLE_FILES)
     def get(self, request: Request, name: str, suffix: str) -> HttpResponseBase:
         """Streams all samples of a run, as `csv` or `jsonl`."""
         run = run_for(self.user, name)

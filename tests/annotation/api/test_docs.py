@@ -21,6 +21,7 @@ from tests.factories import make_researcher
 pytestmark = pytest.mark.django_db
 
 PAGE = settings.BASE_DIR / "docs" / "api.md"
+RUNNING = settings.BASE_DIR / "docs" / "api-running.md"
 BLOCK = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -70,9 +71,8 @@ def test_the_examples_lead_from_a_token_to_a_launched_study() -> None:
     assert study.items.count() == 4
 
 
-def test_the_page_names_every_address_of_a_study() -> None:
-
-    page = PAGE.read_text()
+def test_the_pages_name_every_address() -> None:
+    page = PAGE.read_text() + RUNNING.read_text().replace("studies/<name>/", "…/")
     for path in document()["paths"]:
         last = path.removeprefix("/api/v1/").replace("studies/{slug}/", "…/", 1)
         named = re.sub(r"\{\w+\}", "<", last)
