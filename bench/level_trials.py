@@ -12,7 +12,7 @@ import numpy as np
 from analysis.estimate import Estimate
 from analysis.findings import Answers
 from analysis.findings.crossing import interactions_of
-from analysis.inference import LevelFigures, holm, ranked_figures
+from analysis.inference import LevelDesign, LevelFigures, holm, ranked_figures
 from bench.many_studies import Flags, Floats, Ints, Layout, holds
 from bench.replications import Design, draw
 
@@ -131,11 +131,8 @@ def figures_of(answers: Answers, levels: Ints, count: int) -> LevelFigures:
     shared = vars(answers.dimensions).setdefault("shared", {})
     key = (count, levels.tobytes())
     if key not in shared:
-        shared[key] = answers.weights(levels), {}
-    weights, multipliers = shared[key]
-    figures = LevelFigures(answers.values, levels, count, answers.dimensions, weights=weights)
-    figures._multipliers = multipliers
-    return figures
+        shared[key] = LevelDesign.of(levels, count, answers.dimensions, answers.weights(levels))
+    return LevelFigures.on(shared[key], answers.values)
 
 
 def gathered(outcomes: Iterable[Outcomes]) -> Outcomes:

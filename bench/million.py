@@ -5,13 +5,16 @@
 The study is one of the type likert: 20,000 items of eight systems in four domains, each rated by 10 of 2,000 workers in
 one of two arms on five scales, 10 items in a submission. ``ratings.csv`` has its ratings with few columns, ``long.csv``
 those of the export ``long``, which names its 45 columns itself; ``bundle.zip`` is the bundle.
-Every command is a process of its own, so that the figures include its start. Of several runs, the one that took the
-least processor time counts: the others waited for memory that other programs used.
+Every command is a process of its own, so that the figures include its start; pandas reading each file alone is beside
+them. Modules are compiled before, and OpenBLAS has one thread, because threads that wait for each other take processor
+time. Of several runs, the one that took the least processor time counts: the others waited for memory that other
+programs used.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -219,13 +222,13 @@ def command_lines(folder: Path) -> dict[str, list[str]]:
     one = ["--criterion", "overall"]
     return {
         "pandas": [*alone, ratings],
+        "compare": [*analysis, "compare", ratings, *compared],
+        "agreement": [*analysis, "agreement", ratings, *rated],
         "pandas-long": [*alone, long],
         "compare-long": [*analysis, "compare", long],
-        "compare-bundle": [*analysis, "compare", bundle],
         "agreement-long": [*analysis, "agreement", long, *one],
+        "compare-bundle": [*analysis, "compare", bundle],
         "agreement-bundle": [*analysis, "agreement", bundle, *one],
-        "agreement": [*analysis, "agreement", ratings, *rated],
-        "compare": [*analysis, "compare", ratings, *compared],
         "report": [*analysis, "report", bundle, "--out", str(folder / "report")],
     }
 
@@ -241,9 +244,11 @@ print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.
 def measure(words: Sequence[str]) -> tuple[float, float]:
     """Seconds of processor time and peak memory (MB) of Python with these arguments. RuntimeError: it failed."""
     starter = [sys.executable, "-S", "-c", STARTER, sys.executable, *words]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": ""}
     # Output goes to a file: a pipe that nobody reads while the process runs would stop it.
     with tempfile.TemporaryFile() as output:
-        figures = subprocess.run(starter, stdout=subprocess.PIPE, stderr=output, check=True, text=True).stdout.split()
+        done = subprocess.run(starter, stdout=subprocess.PIPE, stderr=output, check=True, text=True, env=environment)
+        figures = done.stdout.split()
         if int(figures[0]):
             output.seek(0)
             raise RuntimeError(output.read().decode())

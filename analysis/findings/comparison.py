@@ -147,7 +147,7 @@ def results_of(
     different = ranking.p < 1 - figures.level
     clusters, letters = clusters_of(order, different), letters_of(order, different)
     item_counts, worker_counts = (
-        [np.count_nonzero(np.bincount(codes[rows])) for rows in figures.design.rows_of_levels]
+        [int(np.count_nonzero(np.bincount(codes[rows]))) for rows in figures.design.rows_of_levels]
         for codes in (answers.items, answers.workers)
     )
     return tuple(

@@ -76,7 +76,7 @@ class LevelClusters:
     def __init__(self, codes: Ints, rows_of_levels: Sequence[Ints]) -> None:
         self.count = int(codes.max(initial=-1)) + 1
         self.members: list[Ints] = []
-        self.places: list[Ints] = []
+        self.places: list[npt.NDArray[np.int32]] = []
         is_here = np.zeros(self.count, dtype=bool)
         is_anywhere = np.zeros(self.count, dtype=bool)
         place = np.zeros(self.count, dtype=np.int32)

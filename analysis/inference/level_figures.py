@@ -39,7 +39,7 @@ class Influence:
     def on_variances(self) -> Floats:
         away = self._answers - self._means[self._codes]
         spread = self._shares * (away**2 * self._bessel[self._codes] - self._variances[self._codes])
-        return np.nan_to_num(spread)
+        return np.asarray(np.nan_to_num(spread))
 
 
 class LevelFigures(Contrasts):

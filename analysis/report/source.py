@@ -28,8 +28,8 @@ MANY_POINTS = 12
 
 def sorted_codes(names: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, np.dtype[np.object_]]]:
     """The code (N,) of every name, and the names in order."""
-    codes, distinct = pd.factorize(names)
-    distinct = np.asarray(distinct, dtype=object)
+    codes, present = pd.factorize(names)
+    distinct = np.asarray(present, dtype=object)
     order = np.argsort(distinct)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order))

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,10 @@ from scipy import sparse
 
 from analysis.__main__ import COMMANDS, main
 from analysis.agreement.jackknife import distinct, distinct_rows
-from analysis.report.files import json_text
+from analysis.data import read_bundle
+from analysis.inference import LevelDesign
+from analysis.report import report_numbers
+from analysis.report.files import json_pieces, json_text
 from bench.million import Study, command_lines, measure, write_ratings, write_study
 from tests.services import ROOT
 
@@ -41,6 +45,50 @@ def test_a_command_loads_neither_the_others_nor_libraries_that_it_does_not_use(c
     others = {f"analysis.commands.{module}" for _, module, _ in COMMANDS} - {f"analysis.commands.{command}"}
     assert f"analysis.commands.{command}" in loaded
     assert not loaded & {*others, "statsmodels", "matplotlib", "jinja2"}
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A study of 5,000 ratings on five criteria, by three factors, as a bundle."""
+    file = tmp_path_factory.mktemp("ratings") / "bundle.zip"
+    write_study(file, Study(100))
+    return file
+
+
+def test_a_report_loads_neither_what_draws_its_figures_nor_tests_that_it_does_not_need(
+    small: Path, tmp_path: Path
+) -> None:
+    loaded = loaded_by("report", str(small), "--out", str(tmp_path), "--draws", "40")
+
+    assert "analysis.report.sections.findings" in loaded
+    assert not loaded & {"matplotlib", "PIL", "scipy.stats", "statsmodels"}
+
+
+def test_what_workers_rated_is_worked_out_once_for_all_criteria(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    new = LevelDesign.of
+
+    def counted(levels: Any, level_count: int, *others: Any) -> LevelDesign:
+        made.append(level_count)
+        return new(levels, level_count, *others)
+
+    monkeypatch.setattr(LevelDesign, "of", counted)
+
+    numbers = report_numbers(read_bundle(small), draws=40)
+
+    assert len(numbers["sections"]["findings"]["sentences"]) >= 5 * 3
+    # Three factors; three pairs of factors, each with combinations, rows, columns and everything.
+    assert len(made) <= 3 + 3 * 4
+
+
+def test_a_report_is_the_same_with_and_without_pyarrow(small: Path, tmp_path: Path) -> None:
+    code = "import sys; from analysis.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    for name, start in (("with", ""), ("without", "import sys; sys.modules['pyarrow'] = None; ")):
+        words = ["report", str(small), "--out", str(tmp_path / name), "--draws", "40"]
+        subprocess.run([sys.executable, "-c", start + code, *words], cwd=ROOT, capture_output=True, check=True)
+
+    reports = [json.loads((tmp_path / name / "report.json").read_text()) for name in ("with", "without")]
+    assert reports[0] | {"made_at": ""} == reports[1] | {"made_at": ""}
 
 
 def test_every_command_is_listed_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,6 +148,8 @@ def test_json_is_written_as_the_standard_library_writes_it() -> None:
     }
 
     assert json_text(value) == json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1)
+    assert "".join(json_pieces(value)) == json_text(value)
+    assert "".join(json_pieces({})) == "{}"
     with pytest.raises(ValueError, match="not JSON compliant"):
         json_text({"a": [float("nan")]})
 

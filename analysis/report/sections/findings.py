@@ -113,7 +113,7 @@ def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Se
     return any(problem.blocks for problem in problems)
 
 
-def criterion_of(source: Source, score: Score, earlier: Sequence[Criterion]) -> Criterion | None:
+def criterion_of(source: Source, score: Score, earlier: Sequence[Criterion] = ()) -> Criterion | None:
     """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own.
 
     What workers answered about is worked out once for all criteria on which they answered about the same.
