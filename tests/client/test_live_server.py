@@ -69,7 +69,7 @@ def test_the_notebook_goes_from_a_data_frame_to_findings(
     assert "reward" in printed.getvalue() and "48 submissions cost $9.60" in printed.getvalue()
     answers: pd.DataFrame = names["answers"]
     # 16 texts, three ratings each, one statement.
-    assert len(answers) == 48 and set(answers["item.system"]) == {"baseline", "ours"}
+    assert len(answers) == 48 and set(answers["system"]) == {"baseline", "ours"}
     assert names["study"].status == "closed" and isinstance(names["report"], Report)
     page = (tmp_path / "two-systems-report" / "report.html").read_text(encoding="utf-8")
     assert "baseline" in page and "ours" in page
