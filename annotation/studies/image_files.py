@@ -24,6 +24,8 @@ log = getLogger(__name__)
 WIDTHS = (480, 960, 1600)
 #: The folder with the copies, in MEDIA_FILES.
 COPIES = "copies"
+#: The folder with files that wait to be imported, in MEDIA_FILES. Backups leave both folders out.
+UPLOADS = "uploads"
 #: Writing a copy never takes as long as this.
 WRITING_SECONDS = 3600
 _KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")

@@ -19,10 +19,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 
 from annotation.models import Study
+from annotation.studies.image_files import UPLOADS
 from common.files import replaced, write_whole
 
-#: The folder with the files, in MEDIA_FILES. Backups leave it out.
-UPLOADS = "uploads"
 #: Seconds that a file waits, and how many of one user wait in one study: the oldest make room.
 KEPT_SECONDS, MOST_FILES = 24 * 3600, 3
 LONGEST_NAME = 200

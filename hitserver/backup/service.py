@@ -18,8 +18,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from annotation.studies.image_files import COPIES
-from annotation.studies.staged_uploads import UPLOADS
+from annotation.studies.image_files import COPIES, UPLOADS
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 from hitserver.backup import archive
