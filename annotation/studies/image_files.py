@@ -22,8 +22,9 @@ from common.files import write_whole
 log = getLogger(__name__)
 #: Widths of the copies in pixels. Phones of 360 to 430 CSS pixels need 480 at a scale of 1, 960 at 2 and 1600 at 3.
 WIDTHS = (480, 960, 1600)
-#: Folders in MEDIA_FILES: smaller copies of images, and files that wait to be imported (`staged_uploads`).
+#: The folder with the copies, in MEDIA_FILES.
 COPIES = "copies"
+#: The folder with files that wait to be imported, in MEDIA_FILES. Backups leave both folders out.
 UPLOADS = "uploads"
 #: Writing a copy never takes as long as this.
 WRITING_SECONDS = 3600
