@@ -66,7 +66,7 @@ def test_the_notebook_goes_from_a_data_frame_to_findings(
         for cell in notebook["cells"]:
             if cell["cell_type"] == "code":
                 exec(compile("".join(cell["source"]), cell["id"], "exec"), names)  # noqa: S102 - the project's own notebook
-    assert "reward" in printed.getvalue() and "48 submissions cost $9.60" in printed.getvalue()
+    assert "reward: “-1”" in printed.getvalue() and "48 submissions cost $9.60" in printed.getvalue()
     answers: pd.DataFrame = names["answers"]
     # 16 texts, three ratings each, one statement.
     assert len(answers) == 48 and set(answers["system"]) == {"baseline", "ours"}

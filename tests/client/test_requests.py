@@ -122,9 +122,10 @@ def test_an_error_lists_every_reason_with_its_place_and_its_fix() -> None:
     assert error.errors[0].row == 3
 
 
-def test_a_single_reason_is_not_written_twice() -> None:
-    error = problem_of(422, {"detail": "It is negative. Write 0.", "errors": [{"reason": "It is negative."}]})
-    assert str(error) == "It is negative. Write 0."
+def test_a_single_reason_is_written_once_with_its_place() -> None:
+    reason = {"field": "reward", "reason": "It is negative.", "fix": "Write 0."}
+    error = problem_of(422, {"detail": "It is negative. Write 0.", "errors": [reason]})
+    assert str(error) == "reward: It is negative. Write 0."
 
 
 def test_an_answer_from_something_else_says_so() -> None:

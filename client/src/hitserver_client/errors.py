@@ -56,9 +56,9 @@ class ProblemError(HitserverError):
         super().__init__(status, title, detail)
 
     def __str__(self) -> str:
-        lines = [self.detail or self.title]
-        if len(self.errors) > 1 or (self.errors and str(self.errors[0].reason) not in self.detail):
-            lines += [f"  {reason}" for reason in self.errors[:SHOWN_REASONS]]
+        if len(self.errors) == 1:
+            return str(self.errors[0])
+        lines = [self.detail or self.title, *(f"  {reason}" for reason in self.errors[:SHOWN_REASONS])]
         if len(self.errors) > SHOWN_REASONS:
             lines.append(f"  and {len(self.errors) - SHOWN_REASONS:,} more")
         return "\n".join(lines)
