@@ -264,15 +264,17 @@ def lines(ratings: agreement.Ratings, arguments: argparse.Namespace, level: Leve
     ]
     if ratings.values.dtype.kind != "f":
         return computations
-    computations += [
-        (f"icc_{form.replace(',', '_')}", f"ICC({form})", partial(agreement.icc, ratings, form, **interval_options))
-        for form in FORMS
-    ]
-    split = partial(agreement.split_half, ratings, seed=arguments.seed, **interval_options)
+    crossed = arguments.about == "any"
+    for form in FORMS:
+        name = f"icc_{form.replace(',', '_')}"
+        form_options = interval_options | {"crossed": crossed and form[0] == "1"}
+        computations.append((name, f"ICC({form})", partial(agreement.icc, ratings, form, **form_options)))
+    split = partial(agreement.split_half, ratings, seed=arguments.seed, crossed=crossed, **interval_options)
+    ceiling = partial(agreement.noise_ceiling, ratings, crossed=crossed and arguments.draws > 0, **resampling)
     return [
         *computations,
         ("split_half", "Split-half, Spearman–Brown", split),
-        ("noise_ceiling", "Noise ceiling of the mean", partial(agreement.noise_ceiling, ratings, **resampling)),
+        ("noise_ceiling", "Noise ceiling of the mean", ceiling),
     ]
 
 

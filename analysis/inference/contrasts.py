@@ -23,7 +23,7 @@ Bounds = tuple[float, float]
 LEAST_CLUSTERS = 5
 #: With fewer, 95% intervals of figures that have a range, or are no means, are not quite right: docs/uncertainty.md.
 FEW_CLUSTERS = 15
-FEW_REMARK = "with fewer than 15 of either, {} to 99% of such 95% intervals are right in simulations"
+FEW_REMARK = "with fewer than 15 of either, {} to 100% of such 95% intervals are right in simulations"
 LEAST_OF_MEANS, LEAST_OF_OTHERS = 92, 88
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
 

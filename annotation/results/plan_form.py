@@ -95,6 +95,9 @@ class PlanForm(forms.Form):
             del self.fields["criterion"]
         if on_shares:
             del self.fields["systems"], self.fields["crossing"]
+            self.fields["items"].label = "Items"
+            self.fields["size"].label = "Share to show"
+            self.fields["size"].help_text = "Such as 0.6: it is this, and not what chance gives."
 
 
 def form_and_plans(study: Study, user: User, asked: QueryDict) -> tuple[dict[str, Any], int]:

@@ -73,7 +73,7 @@ def interval_by_hand(whole: float, parts: list[list[float]], *, free: int, least
 
 def chance_end(matrix: Any) -> float:
     """−1/(k − 1), the least intraclass correlation of k ratings (Fisher 1925), k being their mean number cut off."""
-    return -1 / (math.floor((~np.isnan(matrix)).sum(axis=1).mean()) - 1)
+    return -1 / (math.floor(float((~np.isnan(matrix)).sum(axis=1).mean())) - 1)
 
 
 def variance_of(estimate: Any, free: int, least: float = -1.0) -> float:

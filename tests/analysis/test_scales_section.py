@@ -64,7 +64,7 @@ def test_a_mean_carries_items_and_workers(tmp_path: Path) -> None:
     start = f"clustered by 12 items and 8 workers; t with {reference.freedom:.4g} degrees of freedom"
     assert (
         found["method"]
-        == f"{start}; with fewer than 15 of either, 92 to 99% of such 95% intervals are right in simulations"
+        == f"{start}; with fewer than 15 of either, 92 to 100% of such 95% intervals are right in simulations"
     )
 
 
