@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from hitserver.databases import database
 from hitserver.env import Env, EnvError
+from hitserver.log_config import logging_config
 from hitserver.private import private_folder, secret_in_file, weakness
 from hitserver.processes import noted_port
 
@@ -434,31 +435,7 @@ REST_FRAMEWORK: dict[str, Any] = {
 # --- Logging ------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.choice("HITSERVER_LOG_LEVEL", "info", ("debug", "info", "warning", "error"))
-LOGGING: dict[str, Any] = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {
-            "class": "hitserver.logs.OneLineFormatter" if PRODUCTION else "hitserver.logs.PrivateFormatter",
-            "format": "%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s",
-        },
-    },
-    "filters": {"once": {"()": "hitserver.logs.OncePerCause"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["once"]}},
-    "root": {"handlers": ["stderr"], "level": LOG_LEVEL.upper()},
-    "loggers": {
-        # Django gives this logger its own handler. Here its messages go where all others go.
-        "django": {"handlers": [], "propagate": True},
-        # At "debug", every query would drown out the rest and log people's answers.
-        "django.db.backends": {"level": "INFO"},
-        "django.template": {"level": "INFO"},
-        # It warns about every HEAD request, whose body it correctly leaves out.
-        "gunicorn.http.wsgi": {"level": "ERROR"},
-        "gunicorn.error": {"level": LOG_LEVEL.upper(), "handlers": [], "propagate": True},
-        # It logs four lines for every task, all day. Failures are warnings and errors.
-        "celery": {"level": "INFO" if LOG_LEVEL == "debug" else "WARNING"},
-    },
-}
+LOGGING = logging_config(LOG_LEVEL, private=not PRODUCTION)
 
 # Variables for the tests. Nothing here reads them.
 TEST_VARIABLES = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")

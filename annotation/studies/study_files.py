@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import date
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +17,12 @@ from annotation.platforms import all_platforms
 from annotation.studies.checking import arm_prefix, find_type
 from annotation.studies.declared_factors import KEYS as FACTOR_KEYS
 from annotation.studies.declared_factors import FactorForm
+from annotation.studies.kinds_of_values import fits, kind_of, wrong_type
 from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.table_files import ReadingOptions, Table
 from annotation.task_types.base import TaskType
-from annotation.task_types.settings import ConfigForm, TableField
+from annotation.task_types.settings import ConfigForm
 from annotation.work.quality_rules import ExclusionForm, QualityForm
 from common.problems import Problem, Refused, unknown
 from common.yaml_text import BadYaml, read_mapping
@@ -132,7 +131,7 @@ def read_document(
         task, wrong = find_type(document["task_type"])
         problems += wrong
     elif "task_type" in document:
-        problems.append(_wrong_type("task_type", document["task_type"], "the name of a task type"))
+        problems.append(wrong_type("task_type", document["task_type"], "the name of a task type"))
     config = _config(document, task, "", problems)
     texts = _texts(document, "", problems)
     arms = _arms(document, task, problems)
@@ -235,7 +234,7 @@ def _mapping(given: Mapping[str, Any], name: str, prefix: str, problems: list[Pr
     if value is None:
         return {}
     if not isinstance(value, dict):
-        what = f"This must be a mapping, not {_kind(value)}."
+        what = f"This must be a mapping, not {kind_of(value)}."
         problems.append(Problem(f"{prefix}{name}", what, f"Write lines “name: value” below {name}."))
         return {}
     return value
@@ -261,7 +260,7 @@ def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem], key: 
     """The texts by name below one key."""
     texts = _mapping(given, key, prefix, problems)
     wrong = {name: text for name, text in texts.items() if not isinstance(text, str)}
-    problems += [_wrong_type(f"{prefix}{key}.{name}", text, "text") for name, text in wrong.items()]
+    problems += [wrong_type(f"{prefix}{key}.{name}", text, "text") for name, text in wrong.items()]
     return {name: text for name, text in texts.items() if name not in wrong}
 
 
@@ -287,12 +286,12 @@ def _arms(document: Mapping[str, Any], task: TaskType | None, problems: list[Pro
         return ()
     if not isinstance(entries, list):
         fix = "Write one entry per arm, such as “- name: control”."
-        problems.append(Problem("arms", f"This must be a list, not {_kind(entries)}.", fix))
+        problems.append(Problem("arms", f"This must be a list, not {kind_of(entries)}.", fix))
         return ()
     arms = []
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
-            what = f"Entry {number} must be a mapping, not {_kind(entry)}."
+            what = f"Entry {number} must be a mapping, not {kind_of(entry)}."
             problems.append(Problem("arms", what, "Write “- name: …”, and the arm's other keys below it."))
             continue
         prefix = arm_prefix(entry.get("name"), number)
@@ -312,7 +311,7 @@ def _names(given: Any, where: str, wanted: str, problems: list[Problem]) -> tupl
     if given is None:
         return ()
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        problems.append(_wrong_type(where, given, f"a list of {wanted}, such as [first, second]"))
+        problems.append(wrong_type(where, given, f"a list of {wanted}, such as [first, second]"))
         return ()
     doubled = next((name for place, name in enumerate(given) if name in given[:place]), None)
     if doubled is not None:
@@ -345,7 +344,7 @@ def _items(
         return FromFile(file) if file else None
     if not isinstance(given, dict):
         wanted = "the path of a file, or from_file, from_study or from_run with a name"
-        problems.append(_wrong_type("items", given, wanted))
+        problems.append(wrong_type("items", given, wanted))
         return None
     kinds = [name for name in ("from_file", "from_study", "from_run") if name in given]
     if len(kinds) != 1:
@@ -355,7 +354,7 @@ def _items(
         return None
     kind = kinds[0]
     if not isinstance(given[kind], str):
-        problems.append(_wrong_type(f"items.{kind}", given[kind], "text: the name"))
+        problems.append(wrong_type(f"items.{kind}", given[kind], "text: the name"))
         return None
     if kind == "from_file":
         return _from_file(path, given, problems)
@@ -365,10 +364,10 @@ def _items(
     arms = _names(given.get("arms"), "items.arms", "names of arms", problems)
     kind_given = given.get("kind", "")
     if not isinstance(kind_given, str):
-        problems.append(_wrong_type("items.kind", kind_given, "text: the kind of outputs"))
+        problems.append(wrong_type("items.kind", kind_given, "text: the kind of outputs"))
     follow = given.get("follow", False)
     if not isinstance(follow, bool):
-        problems.append(_wrong_type("items.follow", follow, "true or false"))
+        problems.append(wrong_type("items.follow", follow, "true or false"))
     return FromStudy(given[kind], arms, kind_given if isinstance(kind_given, str) else "", follow is True)
 
 
@@ -379,7 +378,7 @@ def _from_file(path: Path | None, given: Mapping[str, Any], problems: list[Probl
         if isinstance(value := given.get(name, ""), str):
             texts[name] = value
         else:
-            problems.append(_wrong_type(f"items.{name}", value, "text"))
+            problems.append(wrong_type(f"items.{name}", value, "text"))
     columns = _texts(given, "items.", problems, "columns")
     file = _named_file(path, given["from_file"], "items.from_file", problems)
     return FromFile(file, ReadingOptions(**texts, mapping=columns)) if file else None
@@ -398,7 +397,7 @@ def _from_run(path: Path | None, given: Mapping[str, Any], task: TaskType | None
         problems.append(Problem(where, what, "Delete this line, or use the file alone as items."))
         return FromRun(given["from_run"], options)
     if not isinstance(name, str):
-        problems.append(_wrong_type(where, name, "the path of a file"))
+        problems.append(wrong_type(where, name, "the path of a file"))
         return FromRun(given["from_run"], options)
     return FromRun(given["from_run"], options, _named_file(path, name, where, problems))
 
@@ -419,43 +418,5 @@ def _typed(
         elif fits(fields[name], value):
             values[name] = value
         else:
-            problems.append(_wrong_type(f"{prefix}{name}", value, accepts(fields[name])))
+            problems.append(wrong_type(f"{prefix}{name}", value, accepts(fields[name])))
     return values, problems
-
-
-def fits(field: forms.Field, value: Any) -> bool:
-    """Whether the YAML value is of a kind that the field accepts, without surprising conversions."""
-    if value is None:
-        return not field.required and not isinstance(field, forms.BooleanField)
-    if isinstance(field, TableField):
-        return isinstance(value, list)
-    if isinstance(field, forms.MultipleChoiceField):
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    if isinstance(field, forms.BooleanField):
-        return isinstance(value, bool)
-    if isinstance(field, forms.FloatField | forms.DecimalField):
-        return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
-    if isinstance(field, forms.IntegerField):
-        return isinstance(value, int) and not isinstance(value, bool)
-    if isinstance(field, forms.CharField | forms.ChoiceField):
-        return isinstance(value, str)
-    return True
-
-
-def _wrong_type(where: str, value: Any, wanted: str) -> Problem:
-    quote = ", in quotes" if wanted.startswith(("text", "one of")) and not isinstance(value, list | dict) else ""
-    # At most 60 characters: a file may contain something long or secret by mistake.
-    shown = ""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 10**60:
-        shown = " “…”"
-    elif value is not None and not isinstance(value, list | dict):
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        shown = f" “{text[:60]}”"
-    return Problem(where, f"This is {_kind(value)}{shown}.", f"Write {wanted}{quote}.")
-
-
-def _kind(value: Any) -> str:
-    kinds = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a mapping"}
-    if value is None:
-        return "nothing"
-    return "a date" if isinstance(value, date) else kinds.get(type(value), type(value).__name__)

@@ -72,9 +72,7 @@ class Command(ReviewActions):
         file.add_argument("file", type=Path)
         file.add_argument("--dry-run", action="store_true", help="show what would change, but write nothing")
         file.add_argument("--owner", metavar="USER", help="the user who owns the study in the console")
-        file.add_argument(
-            "--progress", action="store_true", help="show a progress bar even if the output is not a terminal"
-        )
+        file.add_argument("--progress", action="store_true", help="show a progress bar even without a terminal")
         keys = add("keys", "list the keys of a study file, for one task type", self.keys)
         keys.add_argument("task_type", nargs="?", default="")
         run = add("import-run", "make the samples of a generation run the items of a draft", self.import_run)

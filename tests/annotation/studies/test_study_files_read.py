@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django import forms
 
-from annotation.studies.study_files import FileRefused, fits, read_study_file
+from annotation.studies.kinds_of_values import fits
+from annotation.studies.study_files import FileRefused, read_study_file
 from annotation.task_types.settings import Cell, ListField, TableField
 from tests.annotation.study_file_helpers import SETS, refused, refused_text, write
 
