@@ -364,3 +364,26 @@ def test_a_design_that_says_nothing_has_the_published_formula() -> None:
     many = MOST_ANSWERS + 1
     large = Design(np.arange(many), np.zeros(many, dtype=np.int64), np.full(many, 1 / many), np.full(many, 1 / many))
     assert multipliers(large, np.arange(many) // 5, np.arange(many) % 5) is None
+
+
+def test_a_standard_deviation_leaves_out_items_workers_and_answers_as_one_would_by_hand() -> None:
+    """Miller's (1968) jackknife of the logarithm, over items, workers and cells, of which the last counts against."""
+    rng = np.random.default_rng(2)
+    items, workers = (index.ravel() for index in np.indices((9, 6)))
+    values = rng.normal(size=9)[items] + rng.normal(size=6)[workers] + rng.normal(size=54)
+
+    def place(rows: Any) -> float:
+        return math.log(float(np.std(values[rows], ddof=1)))
+
+    whole = place(slice(None))
+    parts = [
+        [place(items != item) - whole for item in range(9)],
+        [place(workers != worker) - whole for worker in range(6)],
+        [place(np.arange(54) != answer) - whole for answer in range(54)],
+    ]
+    spread = [(len(part) - 1) / len(part) * sum(step**2 for step in part) for part in parts]
+    bias = [(len(part) - 1) / len(part) * sum(part) for part in parts]
+    centre = whole - (bias[0] + bias[1] - bias[2])
+    half = 2.570581835636314 * math.sqrt(max(spread[0] + spread[1] - spread[2], spread[0]))  # t with 5 degrees
+    estimate = sd_estimate(values, Dimensions.of(items=items, workers=workers))
+    assert (estimate.low, estimate.high) == pytest.approx((math.exp(centre - half), math.exp(centre + half)))
