@@ -116,9 +116,8 @@ class Command(ReviewActions):
     def add_platforms(self, add: AddAction) -> None:
         live = add("publish", "launch: plan the hits and open the study, by its link or on a platform", self.publish)
         live.add_argument("slug")
-        live.add_argument(
-            "--platform", choices=tuple(all_platforms()), default=link.PLATFORM, help="where workers come from"
-        )
+        names = tuple(all_platforms())
+        live.add_argument("--platform", choices=names, default=link.PLATFORM, help="where workers come from")
         live.add_argument("--dry-run", action="store_true", help="print every call and the cost, but post nothing")
         live.add_argument(
             "--set", dest="options", action="append", default=[], metavar="NAME=VALUE", help="a setting of the platform"
