@@ -192,12 +192,17 @@ def test_a_problem_in_an_arm_has_its_line(folder: Path) -> None:
 
 
 ITEMS: list[tuple[Any, str, str]] = [
-    (["a.csv"], "items", "This is a list. Write the path of a file, or from_study or from_run with a name."),
-    ({"study": "x"}, "items", "The source of the items is missing. Write either from_study: NAME or from_run: NAME."),
+    (["a.csv"], "items", "This is a list. Write the path of a file, or from_file, from_study or from_run with a name."),
+    (
+        {"study": "x"},
+        "items",
+        "The source of the items is missing. Write one of from_file: PATH, from_study: NAME and from_run: NAME.",
+    ),
     (
         {"from_study": "x", "from_run": "y"},
         "items",
-        "Items cannot come from both a study and a run. Write either from_study: NAME or from_run: NAME.",
+        "Items cannot come from both a study and a run. "
+        "Write one of from_file: PATH, from_study: NAME and from_run: NAME.",
     ),
     ({"from_study": ["x"]}, "items.from_study", "This is a list. Write text: the name."),
     (
