@@ -43,7 +43,7 @@ def hooks_for(study_id: int, event: str) -> list[int]:
 
 
 def message_columns(hook: int, event: str, now: datetime, message_id: str = "") -> dict[str, Any]:
-    """The columns of a new message. Without a ``message_id``, it gets one of its own."""
+    """The columns of a new message. Without a ``message_id``, it gets a new one."""
     return {
         "webhook_id": hook,
         "message_id": message_id or f"msg_{secrets.token_hex(16)}",

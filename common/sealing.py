@@ -1,7 +1,7 @@
 """Secrets that must be readable later, sealed with a key made from ``SECRET_KEY``.
 
 A sealed text is bound to what it belongs to: copied to another row or owner, it cannot be opened. The cipher is AES-GCM
-with 256 bits (NIST SP 800-38D), and HKDF (RFC 5869) makes a key of its own for each purpose.
+with 256 bits (NIST SP 800-38D), and HKDF (RFC 5869) makes a separate key for each purpose.
 """
 
 from __future__ import annotations

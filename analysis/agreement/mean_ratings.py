@@ -89,9 +89,9 @@ def _estimate(
 ) -> Estimate:
     counts = ratings.counts()
     values = numeric_values(counts.values)
-    about = float(ratings.numbers().mean()) if centre is None else centre
+    middle = float(ratings.numbers().mean()) if centre is None else centre
     return estimate_of(
-        coefficient(values - about, centre is not None),
+        coefficient(values - middle, centre is not None),
         counts,
         ratings,
         raters="any",

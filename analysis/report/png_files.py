@@ -18,7 +18,7 @@ _MARK = re.compile(r"<!--png ([\w-]+)-->")
 
 
 def mark_of(key: str) -> str:
-    """What stands in the page where the link to a figure's PNG belongs."""
+    """What the page has where the link to a figure's PNG belongs."""
     return f"<!--png {key}-->"
 
 

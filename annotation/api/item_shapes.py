@@ -54,8 +54,8 @@ class Mapping(serializers.DictField):
     """In a form, the text of a JSON object."""
 
     def __init__(self) -> None:
-        about = "Names that columns get: from the name in the table to the name that the task type knows."
-        super().__init__(child=serializers.CharField(max_length=200), required=False, help_text=about)
+        meaning = "Names that columns get: from the name in the table to the name that the task type knows."
+        super().__init__(child=serializers.CharField(max_length=200), required=False, help_text=meaning)
 
     def get_value(self, dictionary: Any) -> Any:
         value = dictionary.get(self.field_name, empty)

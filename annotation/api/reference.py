@@ -17,7 +17,7 @@ Node = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A parameter or a key. ``shape``: the name of the shape that its value has, if it has one of its own."""
+    """A parameter or a key. ``shape``: the name of the shape of its value, if that has one."""
 
     name: str
     type: str

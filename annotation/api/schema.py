@@ -23,7 +23,7 @@ SCOPES = {
     "pay": "spend money: post on a platform, approve, pay bonuses",
 }
 
-#: What a study has that is a subject of its own in the description.
+#: The parts of a study that are subjects in the description.
 OWN_SUBJECTS = (
     *("items", "ratings", "members", "arms", "factors", "wording", "preview", "platform", "submissions", "workers"),
     *("payments", "quality", "coding", "exports", "edits"),

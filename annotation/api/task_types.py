@@ -103,10 +103,10 @@ class OneTaskType(Endpoint):
 
 def _described(task: TaskType) -> dict[str, Any]:
     config, rows = default_config(task), sample_rows(task, default_config(task))
-    about = {name: getattr(task, name) for name in ("name", "title", "summary", "group", "source", "for_members")}
+    names = {name: getattr(task, name) for name in ("name", "title", "summary", "group", "source", "for_members")}
     run_options = fields_schema(task.sample_form.base_fields) if task.sample_form else None
     slug = f"my-{task.name}".replace("_", "-")
-    return about | {
+    return names | {
         "settings": settings_schema(task),
         "defaults": config,
         "columns": task.columns(config),

@@ -99,8 +99,8 @@ def begin_here(*, study: Study, kind: str, platform: str, actor: str) -> Lock:
 def note_hindrance(*, study: Study, kind: str, platform: str, actor: str, trouble: PlatformTrouble) -> None:
     """Record why this work is not even asked for, so that the study's page shows it. Work in progress is left alone."""
     now = timezone.now()
-    said = {"state": State.FAILED, "said": trouble.what[:2000], "fix": trouble.fix[:2000], "seen_at": now}
-    values = {"platform": platform, "actor": actor[:150], "asked_at": now, "ended_at": now, **said}
+    failed = {"state": State.FAILED, "said": trouble.what[:2000], "fix": trouble.fix[:2000], "seen_at": now}
+    values = {"platform": platform, "actor": actor[:150], "asked_at": now, "ended_at": now, **failed}
     idle = PlatformJob.objects.filter(study=study, kind=kind).exclude(state__in=[State.WAITING, State.RUNNING])
     if not idle.update(**values):
         PlatformJob.objects.get_or_create(study=study, kind=kind, defaults=values)

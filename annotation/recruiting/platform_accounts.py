@@ -234,10 +234,10 @@ def _balance(account: PlatformAccount) -> Decimal | None:
 def _save_with_slug(account: PlatformAccount) -> None:
     """Saves a new account under a short name made from its title. Raises Invalid if that is impossible."""
     stem = slugify(account.title)[:50].strip("-") or account.platform
-    taken = set(PlatformAccount.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    used_slugs = set(PlatformAccount.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     names = [stem, *(f"{stem}-{number}" for number in range(2, TRIES))]
     for name in names:
-        if name in taken:
+        if name in used_slugs:
             continue
         account.slug = name
         try:

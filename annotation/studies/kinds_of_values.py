@@ -19,7 +19,7 @@ def fits(field: forms.Field, value: Any) -> bool:
     if isinstance(field, TableField):
         return isinstance(value, list)
     if isinstance(field, forms.MultipleChoiceField):
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
     if isinstance(field, forms.BooleanField):
         return isinstance(value, bool)
     if isinstance(field, forms.FloatField | forms.DecimalField):

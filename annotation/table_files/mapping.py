@@ -42,7 +42,7 @@ def renamed(table: Table, mapping: Mapping[str, str]) -> Table:
         if len(sources) > 1:
             listed = " and ".join(f"“{column[:60]}”" for column in sources)
             what = f"{len(sources)} columns would be called {name[:60]}: {listed}."
-            problems.append(RowProblem(0, name[:60], what, "Give each column a name of its own."))
+            problems.append(RowProblem(0, name[:60], what, "Give each column a different name."))
     problems += [
         RowProblem(0, name[:60], "The column would have no name.", "Name it, or leave it out of the mapping.")
         for name, target in mapping.items()

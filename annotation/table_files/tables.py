@@ -18,7 +18,7 @@ MAX_CELLS = 5_000_000
 #: Further problems are counted but not stored: a broken file of 50 MB can have millions.
 KEPT_PROBLEMS = 10_000
 SHOWN_PROBLEMS = 200
-#: The encodings that a text file may have. UTF-16 begins with a mark of its own, so nobody needs to choose it.
+#: The encodings that a text file may have. UTF-16 begins with a mark, so nobody needs to choose it.
 UTF8, UTF16, WINDOWS = "utf-8", "utf-16", "windows-1252"
 # The decoder turns bytes that it cannot decode into U+DC80 … U+DCFF, so that a message can name their cell.
 BAD_BYTE = re.compile(r"[\udc80-\udcff]")

@@ -213,7 +213,7 @@ def _place(account: PlatformAccount) -> str:
 
 
 def _has_keys(kind: type[Platform]) -> bool:
-    """Whether the server has keys of its own for the platform."""
+    """Whether the server itself has keys for the platform."""
     try:
         connect_account(kind.name, None)
     except PlatformTrouble:

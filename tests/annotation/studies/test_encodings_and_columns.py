@@ -117,11 +117,11 @@ def test_columns_get_the_names_of_a_mapping() -> None:
         ({"Kee": "id"}, [("Kee", "The file has no column “Kee”.", "Did you mean “Key”?")]),
         (
             {"Key": "text", "Answer": "text"},
-            [("text", "2 columns would be called text: “Key” and “Answer”.", "Give each column a name of its own.")],
+            [("text", "2 columns would be called text: “Key” and “Answer”.", "Give each column a different name.")],
         ),
         (
             {"Key": "more"},
-            [("more", "2 columns would be called more: “Key” and “more”.", "Give each column a name of its own.")],
+            [("more", "2 columns would be called more: “Key” and “more”.", "Give each column a different name.")],
         ),
         ({"Key": " "}, [("Key", "The column would have no name.", "Name it, or leave it out of the mapping.")]),
     ],
