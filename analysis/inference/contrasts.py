@@ -21,10 +21,10 @@ Bounds = tuple[float, float]
 
 #: With fewer clusters in a dimension, a variance over it says next to nothing, and there is no interval.
 LEAST_CLUSTERS = 5
-#: With fewer, 95% intervals of figures that have a range, or are no means, are not quite right: docs/uncertainty.md.
+#: With fewer, 95% intervals are not quite right: docs/uncertainty.md has the shares that are, by the kind of figure.
 FEW_CLUSTERS = 15
-FEW_REMARK = "with fewer than 15 of either, {} to 100% of such 95% intervals are right in simulations"
-LEAST_OF_MEANS, LEAST_OF_OTHERS = 92, 88
+FEW_REMARK = "with fewer than 15 of either, {} of such 95% intervals are right in simulations"
+MEANS, MEANS_IN_A_RANGE, OTHERS = "90 to 98%", "92 to 100%", "88 to 100%"
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
 
 
@@ -112,8 +112,9 @@ class Contrasts(ABC):
         half = float(t_quantile((1 + level) / 2, spread.freedom)) * math.sqrt(spread.variance) * slope
         low, high = _from_line(centre - half, bounds), _from_line(centre + half, bounds)
         linearised, method = value is not None or self.is_linearised, spread.method
-        if (linearised or bounds is not None) and min(spread.fewest.values()) < FEW_CLUSTERS:
-            method += f"; {FEW_REMARK.format(LEAST_OF_OTHERS if linearised else LEAST_OF_MEANS)}"
+        if min(spread.fewest.values()) < FEW_CLUSTERS:
+            shares = OTHERS if linearised else MEANS if bounds is None else MEANS_IN_A_RANGE
+            method += f"; {FEW_REMARK.format(shares)}"
         return Estimate(centre_value, low, high, n, "answers", level, method)
 
     def contrast_p(
