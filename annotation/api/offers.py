@@ -6,6 +6,7 @@ by the console's own jobs: each call has its own record and takes effect once.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any, ClassVar
@@ -25,7 +26,7 @@ from annotation.api.fields import Amount, Input, Money, Nothing
 from annotation.api.job_kinds import COMPENSATE
 from annotation.api.job_views import JobShape, accepted, job_for
 from annotation.api.platforms import CostShape, SpendingShape, connected, cost_data
-from annotation.api.roles import EDITS, MANAGES, PAYS
+from annotation.api.roles import EDITS, MANAGES, PAYS, SEES_PAYMENTS
 from annotation.api.views import Endpoint
 from annotation.models import Assignment, OutsideAssignment, PlatformJob, Posting, Study
 from annotation.platforms import all_platforms, link, offline
@@ -137,7 +138,7 @@ RESPONSES: Any = {200: DryRunShape, 202: JobShape}
 class OfferEndpoint(Endpoint):
     """Changes what the study offers on its platform."""
 
-    role: ClassVar[str] = MANAGES
+    role: ClassVar[str | Collection[str]] = MANAGES
 
     def posted_study(self) -> tuple[Study, str]:
         """The study and its platform. Raises Invalid if it is on none."""
@@ -221,7 +222,7 @@ class Resume(SpendingEndpoint):
 
 
 class Sync(OfferEndpoint):
-    role = EDITS
+    role = SEES_PAYMENTS
 
     @extend_schema(operation_id="platforms_sync", request=Nothing, responses={202: JobShape})
     def post(self, request: Request, slug: str) -> Response:
