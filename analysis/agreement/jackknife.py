@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy import sparse, stats
+from scipy import sparse
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, row_sums, unit_note
 from analysis.agreement.ratings import Counts, FloatArray, IntArray, Ratings
+from analysis.distributions import logistic, t_quantile
 from analysis.estimate import Estimate
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 
@@ -205,8 +206,8 @@ def interval_inside(
     if not (below > 1e-12 and above > 1e-12 and variance > 0 and math.isfinite(variance)):
         return math.nan, math.nan
     centre, slope = math.log(below / above), (high - low) / (below * above)
-    half = float(stats.t.ppf((1 + level) / 2, free)) * math.sqrt(variance) * slope
-    ends = [float(stats.logistic.cdf(end)) for end in (centre - half, centre + half)]
+    half = float(t_quantile((1 + level) / 2, free)) * math.sqrt(variance) * slope
+    ends = [float(logistic(end)) for end in (centre - half, centre + half)]
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 

@@ -22,8 +22,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from analysis.distributions import logistic, t_quantile
 from analysis.inference.cluster_sums import Floats
 
 #: A figure without a cluster counts as no nearer to an end than this share of the figure's own distance.
@@ -76,7 +76,7 @@ class _Line:
             return self.high - math.exp(min(-place, 700.0))
         if math.isinf(self.high):
             return self.low + math.exp(min(place, 700.0))
-        return float(self.low + (self.high - self.low) * stats.logistic.cdf(place))
+        return float(self.low + (self.high - self.low) * logistic(place))
 
 
 def interval_from_left_out(
@@ -104,6 +104,6 @@ def interval_from_left_out(
         count = min(count, of_workers[2])
     if count < 2 or not (variance > 0 and math.isfinite(variance)):
         return math.nan, math.nan
-    half = float(stats.t.ppf((1 + level) / 2, count - 1)) * math.sqrt(variance)
+    half = float(t_quantile((1 + level) / 2, count - 1)) * math.sqrt(variance)
     centre = line.place - bias
     return line.figure(centre - half), line.figure(centre + half)

@@ -31,7 +31,7 @@ def test_many_studies_without_multipliers_have_the_variances_of_the_core(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The published formula, which is used where the design cannot tell the effects apart."""
-    for module in ("analysis.inference.level_figures", "analysis.inference.crossed", "bench.many_studies"):
+    for module in ("analysis.inference.level_design", "analysis.inference.crossed", "bench.many_studies"):
         monkeypatch.setattr(f"{module}.multipliers", lambda *arguments: None)
     design, rng = Design(30, 12, 3, 1, 1), np.random.default_rng(3)
     layout = layout_of(design, kind, rng)

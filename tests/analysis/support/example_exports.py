@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Membership, Study
-from annotation.results.exports import export, kinds_of
+from annotation.results.exports import FORMATS_OF, export, kinds_of
 from annotation.studies.applying import apply
 from annotation.studies.launching import publish
 from annotation.studies.study_files import read_study_file
@@ -44,9 +44,9 @@ def example_study(name: str, *, hits: int, workers: int = 6) -> Study:
 def save_exports(study: Study, folder: Path) -> None:
     """``long.csv``, ``bundle.zip`` and whatever else the study has, and ``api.json`` with what the API returns."""
     for kind in kinds_of(study):
-        for format in ("csv", "jsonl") if kind != "bundle" else ("zip",):
-            if kind == "cyoa-script":
-                continue
+        if kind == "cyoa-script":
+            continue
+        for format in sorted({"csv", "jsonl", "zip"} & set(FORMATS_OF[kind])):
             with (folder / f"{kind}.{format}").open("wb") as file:
                 export(study, kind=kind, format=format, out=file)
     client = Client()

@@ -15,7 +15,7 @@ from tests.annotation.api_helpers import fits_schema
 
 def program(user: User) -> Client:
     """A client that sends a token of the user."""
-    text = tokens.create_token(user=user, name="notebook").text
+    text = tokens.create_token(user=user, name="notebook", scopes=["read", "collect", "pay"]).text
     return Client(headers={"Authorization": f"Bearer {text}"})
 
 

@@ -56,7 +56,7 @@ def curl(line: str, token: str) -> Any:
 
 
 def test_the_examples_lead_from_a_token_to_a_launched_study() -> None:
-    token = tokens.create_token(user=make_researcher("ann"), name="docs").text
+    token = tokens.create_token(user=make_researcher("ann"), name="docs", scopes=["read", "collect"]).text
     text = "\n".join(BLOCK.findall(PAGE.read_text())).replace("\\\n", " ")
     lines = re.split(r"\n(?=curl )", text.strip())
     assert len(lines) >= 8

@@ -61,7 +61,7 @@ def test_an_account_that_is_not_a_researchers_reads_whom_to_ask() -> None:
 
 
 def test_a_token_that_lacks_the_scope_is_told_which_one(ann: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = tokens.create_token(user=ann, name="script").text
+    text = tokens.create_token(user=ann, name="script", scopes=["read", "collect"]).text
     monkeypatch.setattr("accounts.models.ApiToken.allows", lambda token, scope: scope != "read", raising=False)
     response = Client().get(reverse("api_studies"), headers={"Authorization": f"Bearer {text}"})
     assert "This token lacks the scope “read”." in problem_of(response, 403)["detail"]
@@ -105,7 +105,7 @@ def test_a_token_acts_as_its_user_and_sees_nothing_of_others(ann: User) -> None:
     Membership.objects.create(study=study, user=ann, role="editor")
     address, change = reverse("api_study", args=[study.slug]), json.dumps({"contact": "ann@example.org"})
     for user, status in ((ann, 200), (make_researcher("bob"), 404)):
-        text = tokens.create_token(user=user, name="script").text
+        text = tokens.create_token(user=user, name="script", scopes=["read", "collect"]).text
         client = Client(headers={"Authorization": f"Bearer {text}"}, enforce_csrf_checks=True)
         for response in (client.get(address), client.patch(address, change, content_type="application/json")):
             assert response.status_code == status

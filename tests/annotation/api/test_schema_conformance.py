@@ -52,7 +52,7 @@ def token() -> str:
         Membership.objects.create(study=study, user=ann, role="owner")
     make_run({"greedy": [["a text"]]}, name="sweep")
     GenerationRun.objects.update(created_by="ann")
-    return tokens.create_token(user=ann, name="script").text
+    return tokens.create_token(user=ann, name="script", scopes=["read", "collect", "pay"]).text
 
 
 @pytest.fixture
