@@ -96,7 +96,7 @@ def delete_team(*, team: Team, actor: str) -> None:
     except ProtectedError as error:
         kinds = sorted({plural_of(str(row._meta.verbose_name)) for row in error.protected_objects})
         what = f"The team {team.name} still owns {' and '.join(kinds)}."
-        raise invalid("team", what, "Move them to another team, or to none, first.") from None
+        raise invalid("team", what, "Move or delete them first.") from None
 
 
 @transaction.atomic

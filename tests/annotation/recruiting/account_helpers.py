@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from accounts.models import Team, TeamMember
+from accounts.models import Team
 from annotation.models import PlatformAccount, Study
 from annotation.platforms.account_keys import Keys
 from annotation.platforms.mturk.api import Account
@@ -38,14 +38,6 @@ def requester_keys(name: str, *, dollars: str = "100.00") -> tuple[Requester, Ke
 def mturk_account(owner: User | Team, keys: Keys, *, title: str = "Lab") -> PlatformAccount:
     entry = platform_accounts.Entry(owner=owner, platform="mturk", title=title, endpoint=MARKET, region="us-east-1")
     return platform_accounts.add_account(entry=entry, keys=keys, actor="test")
-
-
-def make_team(name: str, **roles: User) -> Team:
-    """A team with one member for each role."""
-    team = Team.objects.create(name=name, slug=name.lower())
-    for role, user in roles.items():
-        TeamMember.objects.create(team=team, user=user, role=role)
-    return team
 
 
 def choose(study: Study, account: PlatformAccount, *, actor: str = "test", **settings: Any) -> Study:

@@ -24,11 +24,10 @@ from tests.annotation.recruiting.account_helpers import (
     MARKET,
     choose,
     in_process_client,
-    make_team,
     mturk_account,
     requester_keys,
 )
-from tests.factories import make_researcher, make_study
+from tests.factories import make_researcher, make_study, make_team
 
 pytestmark = pytest.mark.django_db
 LIST, NEW = "/console/platform-accounts/", "/console/platform-accounts/new/mturk/"
@@ -187,7 +186,7 @@ def test_no_error_page_shows_a_key(
 def people(ann: User, keys: Keys) -> dict[str, Client]:
     """A team's account: its members by role, an outsider, an administrator, and a visitor."""
     users = {role: make_researcher(role) for role in ("owner", "payer", "editor", "viewer", "outsider")}
-    team = make_team("Writers", **{role: users[role] for role in ("owner", "payer", "editor", "viewer")})
+    team = make_team(slug="writers", **{role: users[role] for role in ("owner", "payer", "editor", "viewer")})
     mturk_account(team, keys, title="Shared")
     users["admin"] = make_researcher("admin", is_superuser=True)
     return {name: signed_in(user) for name, user in users.items()} | {"nobody": Client()}

@@ -23,16 +23,16 @@ from annotation.recruiting import platform_accounts, publishing
 from annotation.studies.duplicating import duplicate_study
 from annotation.studies.spec import spec_of
 from annotation.studies.storing import Frozen, change_study, create_study
+from annotation.studies.teams import delete_team
 from common.problems import Invalid
 from tests.annotation.recruiting.account_helpers import (
     MARKET,
     choose,
     in_process_client,
-    make_team,
     mturk_account,
     requester_keys,
 )
-from tests.factories import make_researcher, make_study
+from tests.factories import make_researcher, make_study, make_team
 
 pytestmark = pytest.mark.django_db
 
@@ -256,15 +256,24 @@ def test_keys_survive_a_new_secret_key_and_are_sealed_again(keys: Keys, settings
 def test_an_account_has_one_owner(keys: Keys, owners: int) -> None:
     ann = make_researcher("ann")
     account = mturk_account(ann, keys)
-    change = {"user": None} if not owners else {"team": make_team("Writers")}
+    change = {"user": None} if not owners else {"team": make_team(slug="writers")}
     with pytest.raises(IntegrityError), transaction.atomic():
         PlatformAccount.objects.filter(pk=account.pk).update(**change)
+
+
+def test_a_team_with_an_account_is_deleted_after_the_account(keys: Keys) -> None:
+    team = make_team(slug="writers")
+    account = mturk_account(team, keys)
+    with pytest.raises(Invalid, match="still owns platform accounts. Move or delete them first"):
+        delete_team(team=team, actor="ann")
+    platform_accounts.delete_account(account=account, actor="ann")
+    delete_team(team=team, actor="ann")
 
 
 def test_the_command_lists_accounts_without_their_keys(keys: Keys, capsys: Any) -> None:
     call_command("platform_accounts", "list")
     assert capsys.readouterr().out == "None yet.\n"
-    account = mturk_account(make_team("Writers"), keys)
+    account = mturk_account(make_team(slug="writers"), keys)
     platform_accounts.retire_account(account=account, retired=True, actor="ann")
     call_command("platform_accounts", "list")
     out = capsys.readouterr().out
@@ -278,7 +287,7 @@ def test_the_command_lists_accounts_without_their_keys(keys: Keys, capsys: Any) 
 def test_own_and_teams_accounts_can_be_used_by_those_who_may_pay(keys: Keys) -> None:
     people = {role: make_researcher(role) for role in ("owner", "payer", "editor", "viewer", "outsider", "ann")}
     admin = make_researcher("admin", is_superuser=True)
-    team = make_team("Writers", **{role: people[role] for role in ("owner", "payer", "editor", "viewer")})
+    team = make_team(slug="writers", **{role: people[role] for role in ("owner", "payer", "editor", "viewer")})
     own, shared = mturk_account(people["ann"], keys, title="Own"), mturk_account(team, keys, title="Shared")
     people["admin"] = admin
     uses = {name: sorted(usable_by(user).values_list("title", flat=True)) for name, user in people.items()}
