@@ -186,7 +186,7 @@ def test_no_error_page_shows_a_key(
 def people(ann: User, keys: Keys) -> dict[str, Client]:
     """A team's account: its members by role, an outsider, an administrator, and a visitor."""
     users = {role: make_researcher(role) for role in ("owner", "payer", "editor", "viewer", "outsider")}
-    team = make_team(slug="writers", **{role: users[role] for role in ("owner", "payer", "editor", "viewer")})
+    team = make_team(None, "writers", **{role: users[role] for role in ("owner", "payer", "editor", "viewer")})
     mturk_account(team, keys, title="Shared")
     users["admin"] = make_researcher("admin", is_superuser=True)
     return {name: signed_in(user) for name, user in users.items()} | {"nobody": Client()}

@@ -287,7 +287,7 @@ def test_the_command_lists_accounts_without_their_keys(keys: Keys, capsys: Any) 
 def test_own_and_teams_accounts_can_be_used_by_those_who_may_pay(keys: Keys) -> None:
     people = {role: make_researcher(role) for role in ("owner", "payer", "editor", "viewer", "outsider", "ann")}
     admin = make_researcher("admin", is_superuser=True)
-    team = make_team(slug="writers", **{role: people[role] for role in ("owner", "payer", "editor", "viewer")})
+    team = make_team(None, "writers", **{role: people[role] for role in ("owner", "payer", "editor", "viewer")})
     own, shared = mturk_account(people["ann"], keys, title="Own"), mturk_account(team, keys, title="Shared")
     people["admin"] = admin
     uses = {name: sorted(usable_by(user).values_list("title", flat=True)) for name, user in people.items()}
