@@ -11,6 +11,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from accounts.authentication import SCHEME, TokenAuthentication
+from accounts.models import ApiToken
 
 View = Callable[..., HttpResponseBase]
 NO_SCOPE = "This token lacks the scope “read”. Create a token that has it: Your account."
@@ -28,7 +29,7 @@ def opens_with_token(view: View) -> View:
             return _refused(401, str(failed.detail), {"WWW-Authenticate": SCHEME})
         if identified is not None:
             user, token = identified
-            if not getattr(token, "allows", lambda scope: True)("read"):
+            if not token.allows(ApiToken.Scope.READ):
                 return _refused(403, NO_SCOPE, {})
             request.user = user
         return view(request, *args, **kwargs)

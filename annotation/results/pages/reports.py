@@ -115,6 +115,7 @@ def report_file(request: HttpRequest, study: Study, name: str) -> HttpResponseBa
 
 
 @require_safe
+@opens_with_token
 @member(answers=True)
 def report_figure(request: HttpRequest, study: Study, key: str) -> HttpResponseBase:
     """A figure of the report as a PNG, drawn when it is first wanted and saved beside the report."""
@@ -154,6 +155,7 @@ def run_report_file(request: SignedIn, run_name: str, name: str) -> HttpResponse
 
 
 @require_safe
+@opens_with_token
 @signed_in
 def run_report_figure(request: SignedIn, run_name: str, key: str) -> HttpResponseBase:
     """The same for a generation run."""

@@ -187,6 +187,7 @@ def test_a_paper_is_a_job(study: Study, slow_reports: list[int]) -> None:
 PAGES = [
     ("report", []),
     ("report_file", ["report.json"]),
+    ("report_figure", ["time-0"]),
     ("paper_file", []),
     ("export", ["long", "csv"]),
 ]

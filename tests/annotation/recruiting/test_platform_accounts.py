@@ -264,7 +264,7 @@ def test_an_account_has_one_owner(keys: Keys, owners: int) -> None:
 def test_a_team_with_an_account_is_deleted_after_the_account(keys: Keys) -> None:
     team = make_team(slug="writers")
     account = mturk_account(team, keys)
-    with pytest.raises(Invalid, match="still owns platform accounts. Move or delete them first"):
+    with pytest.raises(Invalid, match=r"still owns platform accounts\. Move or delete them first"):
         delete_team(team=team, actor="ann")
     platform_accounts.delete_account(account=account, actor="ann")
     delete_team(team=team, actor="ann")
