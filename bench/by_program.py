@@ -24,6 +24,7 @@ from typing import Any
 import psutil
 
 from bench.export import peak_megabytes
+from common.csv_files import csv_text
 from hitserver_client import Client
 from tests.services import ROOT
 from tests.support import Server, running_server
@@ -132,10 +133,8 @@ def main() -> None:
 
 
 def run(folder: Path, items: int, ratings: int) -> None:
-    with (folder / "items.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, ["sample_id", "text"])
-        writer.writeheader()
-        writer.writerows(rows_of_items(items))
+    table = [("sample_id", "text"), *((row["sample_id"], row["text"]) for row in rows_of_items(items))]
+    (folder / "items.csv").write_text(csv_text(table), encoding="utf-8")
     fill = f"from bench import export; export.fill({ratings}, 3)"
     environment = {**os.environ, "HITSERVER_VAR": str(folder / "var"), "DATABASE_URL": ""}
     subprocess.run([sys.executable, "-c", fill], env=environment, cwd=ROOT, check=True)
