@@ -16,8 +16,8 @@ def announce_progress() -> int:
 
     Each webhook gets each of the two events once, even one that was added later.
     """
-    told = WebhookDelivery.objects.filter(webhook=OuterRef("pk"), event=Event.DONE)
-    waiting = Webhook.objects.filter(~Exists(told), active=True)
+    announced = WebhookDelivery.objects.filter(webhook=OuterRef("pk"), event=Event.DONE)
+    waiting = Webhook.objects.filter(~Exists(announced), active=True)
     wanting = [
         study for study, events in waiting.values_list("study", "events") if {Event.HALF_DONE, Event.DONE} & set(events)
     ]

@@ -27,7 +27,7 @@ assert tasks.run_job  # registers the tasks: they run where they are sent
 
 @pytest.fixture
 def study(live_server: LiveServer, settings: Any) -> Study:
-    """A draft of ada's. She is the payer of a team, and the server has no keys of its own."""
+    """A draft of ada's. She is the payer of a team, and the server itself has no keys."""
     settings.BASE_URL = live_server.url
     settings.MTURK_ENDPOINT = f"{live_server.url}/marketplace/api/"
     settings.MTURK_ACCESS_KEY_ID = settings.MTURK_SECRET_ACCESS_KEY = ""

@@ -129,11 +129,11 @@ class ColumnForm(forms.Form):
                 mapping[names[0]] = column.name
             elif not set(names) <= set(family_columns(stem, self.file_columns)):
                 mapping |= {name: f"{stem}_{index}" for index, name in enumerate(names)}
-        taken = {*mapping.values(), *self.file_columns}
+        used_names = {*mapping.values(), *self.file_columns}
         for name in self.file_columns:
             if name in mapping.values() and name not in mapping:
-                mapping[name] = next(free for n in range(2, 10_000) if (free := f"{name}_{n}") not in taken)
-                taken.add(mapping[name])
+                mapping[name] = next(free for n in range(2, 10_000) if (free := f"{name}_{n}") not in used_names)
+                used_names.add(mapping[name])
         return {name: target for name, target in mapping.items() if name != target}
 
 

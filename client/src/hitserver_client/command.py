@@ -121,8 +121,8 @@ def job_of(verb: str, *names: str) -> Callable[[Client, Arguments], None]:
     """A verb of `Study` that starts a job. ``names`` are its parameters."""
 
     def start(hits: Client, arguments: Arguments) -> None:
-        given = {name: getattr(arguments, name) for name in names}
-        ended(getattr(hits.study(arguments.slug), verb)(**given))
+        parameters = {name: getattr(arguments, name) for name in names}
+        ended(getattr(hits.study(arguments.slug), verb)(**parameters))
 
     return start
 

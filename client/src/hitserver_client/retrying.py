@@ -23,11 +23,11 @@ def wait_after(attempt: int, status: int | None, headers: Mapping[str, str]) -> 
     """
     if attempt + 1 >= TRIES:
         return None
-    asked = _seconds(headers.get("retry-after", ""))
+    stated = _seconds(headers.get("retry-after", ""))
     if status in (409, 429):
-        return asked if asked is not None and asked <= LONGEST_WAIT else None
+        return stated if stated is not None and stated <= LONGEST_WAIT else None
     if status == 503 or status is None:
-        return asked if asked is not None and asked <= LONGEST_WAIT else _growing(attempt)
+        return stated if stated is not None and stated <= LONGEST_WAIT else _growing(attempt)
     from_a_proxy = not headers.get("content-type", "").startswith(PROBLEM)
     return _growing(attempt) if status in AWAY and from_a_proxy else None
 

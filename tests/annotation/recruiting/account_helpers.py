@@ -1,4 +1,4 @@
-"""Accounts on this server's own marketplace and on small Prolifics, each with keys of its own."""
+"""Accounts on this server's own marketplace and on small Prolifics, each with its own keys."""
 
 from __future__ import annotations
 

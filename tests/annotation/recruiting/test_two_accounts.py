@@ -55,7 +55,7 @@ Kind = PlatformJob.Kind
 
 @pytest.fixture
 def used(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
-    """The access key ids with which calls are made, in order. The server has no keys of its own."""
+    """The access key ids with which calls are made, in order. The server itself has no keys."""
     settings.MTURK_ENDPOINT, settings.MTURK_CALLS_PER_SECOND = MARKET, 0
     settings.MTURK_ACCESS_KEY_ID = settings.MTURK_SECRET_ACCESS_KEY = ""
     calls: list[str] = []
@@ -177,7 +177,7 @@ def test_both_accounts_can_block_the_same_worker(labs: tuple[Lab, Lab]) -> None:
 def test_qualifications_for_anothers_study_are_made_by_the_account_that_asks(
     labs: tuple[Lab, Lab], used: list[str]
 ) -> None:
-    """Ben's study bars who took part in Ann's. Both accounts bar them, each with a qualification of its own."""
+    """Ben's study bars who took part in Ann's. Both accounts bar them, each with its own qualification."""
     ann, ben = labs
     also_ann = Lab("cat")
     for lab in (ben, also_ann):
