@@ -12,7 +12,8 @@ from decimal import Decimal
 from typing import Any, Literal, Protocol
 
 Level = Literal["ordinal", "nominal", "interval", "pairwise", "text"]
-Kind = Literal["scale", "choice", "choices", "text", "ranking"]
+#: The kind of a question: the name of a module of `analysis.kinds`. The kinds are an open registry.
+Kind = str
 
 
 @dataclass(frozen=True, slots=True)

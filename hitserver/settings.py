@@ -121,7 +121,7 @@ TEMPLATES: list[dict[str, Any]] = [
         "DIRS": [
             BASE_DIR / "templates",
             *sorted(BASE_DIR.glob("annotation/*/pages/templates")),
-            *sorted(BASE_DIR.glob("annotation/task_types/*/templates")),
+            *sorted(BASE_DIR.glob("annotation/task_types/**/templates")),
         ],
         "APP_DIRS": True,
         "OPTIONS": {
@@ -185,7 +185,7 @@ CACHES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
-STATICFILES_DIRS = [BASE_DIR / "static", *sorted(BASE_DIR.glob("annotation/task_types/*/static"))]
+STATICFILES_DIRS = [BASE_DIR / "static", *sorted(BASE_DIR.glob("annotation/task_types/**/static"))]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "hitserver.static_files.StaticFiles"},

@@ -6,10 +6,10 @@ Where the form has options, an answer begins with the number of one.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from analysis.description import QuestionDescription, StudyDescription
+from analysis.kinds import kind_in_words
 from analysis.paper.data_methods import METHODS, quality_paragraph
 from analysis.paper.heds_questions import FORM, QUESTIONS, SECTIONS, VERSION
 from analysis.paper.participants import participants_paragraph, pay_paragraph, recruitment_sentences
@@ -146,7 +146,7 @@ def criterion_answers(study: StudyDescription, question: QuestionDescription, nu
     """The answers of section 4 for one question."""
     answers = dict.fromkeys((key for key in QUESTIONS if key.startswith("4")), NOT_KNOWN)
     rated = question.scale.level != "text"
-    relative = question.scale.level == "pairwise" or question.kind == "ranking"
+    relative = question.scale.level == "pairwise" or kind_in_words(question.kind).relative
     relative |= any(score.topic == question.topic and score.middle is not None for score in study.scores)
     answers |= {
         "4.3.1.1": blank(f"its name on the pages; the data call it “{words(question.topic)}”"),
@@ -159,7 +159,7 @@ def criterion_answers(study: StudyDescription, question: QuestionDescription, nu
         answers["4.2.1"] = "2. Subjective"
     if relative:
         answers |= {"4.2.2": "2. Relative", "4.3.8": "3. Relative quality estimation (including ranking)"}
-    answers |= instrument_answers(question)
+    answers |= kind_in_words(question.kind).datasheet(question)
     if rated:
         answers["4.3.9"] = (
             "Means over items of the means over workers; every item counts the same"
@@ -170,31 +170,6 @@ def criterion_answers(study: StudyDescription, question: QuestionDescription, nu
         used = [as_plain(sentence) for marks, sentence in METHODS if any(mark in text for mark in marks)]
         answers["4.3.10"] = " ".join(used) or "None"
     return answers | agreement_answers(study, question, numbers)
-
-
-def instrument_answers(question: QuestionDescription) -> Answers:
-    """Size, values and presentation of the scale."""
-    if question.scale.level == "text":
-        task = "Writing a text" if question.bounds.get("max_words", 99) > 1 else "Writing a word"
-        return {"4.3.3": "N/A", "4.3.4": "N/A", "4.3.5": "4. N/A (there is no rating instrument)", "4.3.6": task}
-    if question.kind == "ranking":
-        options = "; ".join(words(label) for label in question.targets.values())
-        return {
-            "4.3.3": "N/A",
-            "4.3.4": "N/A",
-            "4.3.5": "4. N/A (there is no rating instrument)",
-            "4.3.6": f"Ordering: {options}",
-        }
-    labels: Sequence[str] = [point.text for point in question.scale.points]
-    if question.targets:
-        labels = list(question.targets.values())
-    shown = "2. Check-boxes" if question.kind == "choices" else "1. Multiple-choice options"
-    return {
-        "4.3.3": str(len(labels)) if labels else NOT_KNOWN,
-        "4.3.4": "; ".join(map(words, labels)) if labels else NOT_KNOWN,
-        "4.3.5": shown,
-        "4.3.6": "N/A",
-    }
 
 
 def agreement_answers(study: StudyDescription, question: QuestionDescription, numbers: Numbers) -> Answers:

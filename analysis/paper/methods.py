@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from analysis.description import ArmDescription, QuestionDescription, Scale, StudyDescription
+from analysis.description import ArmDescription, QuestionDescription, StudyDescription
+from analysis.kinds import kind_in_words
 from analysis.paper.data_methods import (
     agreement_paragraph,
     analysis_paragraph,
@@ -18,7 +19,6 @@ from analysis.paper.data_methods import (
 from analysis.paper.participants import participants_paragraph, pay_paragraph
 from analysis.paper.prose import Numbers, Paragraph, blank, cite, listed, quoted, words
 from analysis.paper.references import SOURCES, key_of_source
-from analysis.report.sections.wording import length_in_words
 from common.words import counted
 
 TITLE = "Methods of the human evaluation"
@@ -26,8 +26,6 @@ TITLE = "Methods of the human evaluation"
 LONGEST_SETTING = 60
 #: What has another end is a heading: of an answer, or of what the page records by itself.
 ENDS_OF_QUESTIONS = (".", "?", "!", ":", "…", "”")
-#: A scale with more points than this is named by its ends.
-MOST_NAMED_POINTS = 9
 ROLES = {
     "practice": "practice item",
     "exam": "item of an exam",
@@ -125,7 +123,7 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
     groups: dict[tuple[str, str], list[QuestionDescription]] = {}
     headings: list[str] = []
     for question in questions:
-        answers = answers_in_prose(question)
+        answers = kind_in_words(question.kind).in_prose(question)
         if question.label.rstrip().endswith(ENDS_OF_QUESTIONS):
             groups.setdefault((question.kind, answers), []).append(question)
         else:
@@ -139,38 +137,6 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
         sentences.append(f"Workers answered, or the pages recorded, under a heading: {'; '.join(headings)}.")
     sentences.append("The pages of the appendix show the wording as workers saw it.")
     return sentences
-
-
-def answers_in_prose(question: QuestionDescription) -> str:
-    """“on an ordinal scale of 7 points from 1 (…) to 7 (…)”, “by choosing one of …”, “in words”."""
-    scale = question.scale
-    if question.targets:
-        options = listed([quoted(label) for label in question.targets.values()])
-        return f"by choosing any of {options}" if question.kind == "choices" else f"by ordering {options}"
-    if scale.level == "text":
-        limits = [
-            f"{word} {length_in_words(question.bounds[f'{end}_{unit}'], unit)}"
-            for unit in ("words", "chars")
-            for end, word in (("min", "at least"), ("max", "at most"))
-            if question.bounds.get(f"{end}_{unit}")
-        ]
-        return f"in words ({', '.join(limits)})" if limits else "in words"
-    if not scale.points:
-        return f"with a number ({words(scale.name)})"
-    if scale.level in ("nominal", "pairwise"):
-        return f"by choosing one of {listed([quoted(point.label or point.key) for point in scale.points])}"
-    return f"on {points_in_prose(scale)}"
-
-
-def points_in_prose(scale: Scale) -> str:
-    points = sorted(scale.points, key=lambda point: point.value)
-    kind = "an ordinal scale" if scale.level == "ordinal" else "a scale"
-    named = [f"{point.key} ({words(point.label)})" for point in points if point.label]
-    if 2 < len(named) <= MOST_NAMED_POINTS:
-        steps = "" if len(named) == len(points) else f" and {counted(len(points) - len(named), 'point')} between them"
-        return f"{kind} of {len(points)} points: {listed(named)}{steps}"
-    ends = [f"{point.key} ({words(point.label)})" if point.label else point.key for point in (points[0], points[-1])]
-    return f"{kind} of {counted(len(points), 'point')} from {ends[0]} to {ends[1]}"
 
 
 # --- design ---

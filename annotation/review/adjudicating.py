@@ -10,7 +10,8 @@ from django.db import transaction
 from annotation.audit import record
 from annotation.instrument import Instrument
 from annotation.models import Adjudication, Item, Study
-from annotation.task_types.questions import ChoicesQuestion, clean_text
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
 from annotation.work.coded_items import coded_items
 from common.problems import Problem, invalid, refuse_if_any

@@ -279,7 +279,7 @@ class TaskType(Sources, Placements, Results, ABC):
 
     def recorded(self, page: Page, config: Json) -> Sequence[str]:
         """The keys of the questions on the page whose edits are recorded. Default: all texts, if any are recorded."""
-        texts = [question.key for question in page.questions if question.kind == "text"]
+        texts = [question.key for question in page.questions if question.writes]
         return texts if self.records_edits(config) else []
 
     # --- 5. live suggestions ---
@@ -338,9 +338,8 @@ class TaskType(Sources, Placements, Results, ABC):
             facts = ItemFacts() if page.item is None else facts_of_item[page.item]
             sources = [facts.context, *(text for group in facts.texts for text in group)]
             for question in page.questions:
-                text = page_answers.get(question.key)
-                if question.kind == "text" and isinstance(text, str):
-                    least = self.least_words if question.required and page.item is not None else 1
+                least = self.least_words if question.required and page.item is not None else 1
+                for text in question.texts_in(page_answers.get(question.key)):
                     yield WrittenText(text, step, question.key, [*sources, question.label], least)
 
     #: The kinds of `outputs`; empty if submissions contain nothing that another study can judge.

@@ -1,27 +1,34 @@
-"""Questions as data: their wording, how they are rendered, which answers are valid, and which ratings they make.
+"""Questions as data: what every kind of question has in common, and grids of scales.
 
-The page, the server's check, the ratings and the analysis all use the same description, so they cannot disagree.
+A question's one description makes its widget, the server's check, the ratings, simulated answers and the analysis, so
+they cannot disagree. The kinds are in `annotation.task_types.kinds`, one folder each; nothing else lists them.
 """
 
 from __future__ import annotations
 
+import random
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from analysis.description import TEXT, Kind, Point, QuestionDescription, Scale
-from common.text_length import count_characters, count_words, is_blank
+
+if TYPE_CHECKING:
+    from annotation.task_types.kinds.scale import ScaleQuestion
+    from annotation.task_types.settings import ConfigForm
+    from annotation.task_types.simulation import SimulatedWorker
 
 #: A point's value, a text, or the keys of chosen or ranked options. None: left out.
 Answer = float | str | list[str] | None
 #: Everything in a form, by field name.
 Form = Mapping[str, str]
+#: The right answers for a target of the ratings, as an items file has them; empty where there are none.
+Right = Callable[[str], Sequence[str]]
 
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 MAX_CHARS = 20_000
-
 
 #: The scale for every option of a question with several choices.
 CHOSEN = Scale("chosen", "nominal", (Point(1.0, "chosen"), Point(0.0, "not chosen")))
@@ -54,6 +61,35 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Sketch:
+    """A question in a small picture of its page. ``shape``: ``box`` for a text box, ``line`` for a line of text with
+    marks, ``dots`` for a row of points, ``bar`` for a slider, ``dot`` or ``tick`` for a list of options. ``count``: how
+    many points or options; 0: the question is not drawn."""
+
+    shape: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a study says about a question of any kind; the kind's own settings come beside it."""
+
+    key: str
+    label: str
+    topic: str
+    help: str = ""
+    target: str = ""
+    required: bool = True
+    shown_if: ShownIf | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The same as keyword arguments of a `Question`."""
+        return {
+            name: getattr(self, name) for name in ("key", "label", "topic", "help", "target", "required", "shown_if")
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Question(ABC):
     """A question on a page. ``key`` names the form field and is unique on the page.
 
@@ -62,6 +98,13 @@ class Question(ABC):
     """
 
     kind: ClassVar[Kind]
+    #: Whether the drawn question is cached by its values: for kinds with much markup and few values.
+    cached: ClassVar[bool] = False
+    #: Whether people write in it: its edits can be recorded, and quality control reads it.
+    writes: ClassVar[bool] = False
+    #: The settings with which a study describes a question of this kind, besides those of `Asked`. None: only task
+    #: types in Python ask such questions.
+    settings_form: ClassVar[type[ConfigForm] | None] = None
     key: str
     label: str
     topic: str
@@ -71,10 +114,29 @@ class Question(ABC):
     required: bool = True
     shown_if: ShownIf | None = None
 
+    @classmethod
+    def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
+        """The question that a study describes. ``settings`` are clean values of `settings_form`."""
+        raise NotImplementedError(f"a study cannot describe a {cls.__name__}")
+
+    # --- the widget ---
+
     @property
     def template(self) -> str:
-        """The template that renders it. Gets ``question``, ``values`` (the form as typed) and ``error``."""
+        """The template that renders it. Gets ``question``, ``values`` (the form as typed), ``error`` and what `drawn`
+        returns."""
         return f"annotation/questions/{self.kind}.html"
+
+    def drawn(self, values: Form) -> dict[str, Any]:
+        """What its template needs besides what every question's template gets."""
+        return {}
+
+    @property
+    def sketch(self) -> Sketch:
+        """The question in a small picture of the page."""
+        return Sketch("box")
+
+    # --- the check ---
 
     @abstractmethod
     def clean(self, form: Form) -> Answer:
@@ -84,9 +146,18 @@ class Question(ABC):
     def typed(self, answer: Answer) -> dict[str, str]:
         """The form fields for this answer. `clean` turns them back into the answer."""
 
+    # --- what is stored ---
+
     @abstractmethod
     def stored(self, answer: Answer) -> list[Stored]:
         """The ratings that an answer makes."""
+
+    @property
+    def stored_on(self) -> Scale:
+        """The scale of the ratings from this question."""
+        return self.scale
+
+    # --- what the analysis and quality control see ---
 
     def describe(self) -> QuestionDescription:
         """The question as the analysis sees it."""
@@ -95,42 +166,52 @@ class Question(ABC):
     def bounds(self) -> dict[str, int]:
         return {}
 
-    @property
-    def stored_on(self) -> Scale:
-        """The scale of the ratings from this question."""
-        return self.scale
+    def texts_in(self, answer: Answer) -> list[str]:
+        """The worker's own words in an answer, which quality control reads. Default: none."""
+        return []
 
+    def point_in(self, answer: Answer) -> float | None:
+        """The point chosen on an ordered scale, which the rule on straight lines reads. Default: None."""
+        return None
 
-@dataclass(frozen=True, slots=True)
-class ScaleQuestion(Question):
-    """One point of a scale, in the order of its points."""
+    # --- answers in words ---
 
-    kind: ClassVar[Kind] = "scale"
+    def every_answer(self) -> Sequence[Answer]:
+        """All possible answers, if there are few. Default: none."""
+        return ()
 
-    def clean(self, form: Form) -> Answer:
-        raw = form.get(self.key, "")
-        if not raw.strip():
-            if self.required:
-                raise AnswerError("Please choose one answer.")
-            return None
-        for point in self.scale.points:
-            if raw == point.key:
-                return point.value
-        raise AnswerError(f"“{clean_text(raw)[:40]}” is not one of the answers. Please choose one of those shown.")
+    def names(self) -> Mapping[float | str, str]:
+        """The page's words for each possible answer, or for each option that an answer lists. Default: none."""
+        return {}
 
-    def typed(self, answer: Answer) -> dict[str, str]:
-        return {self.key: f"{answer:g}" if isinstance(answer, int | float) else ""}
+    def short_names(self) -> Mapping[float | str, str]:
+        """The same for a sentence about the question: without the number of a point that has a name."""
+        return self.names()
 
-    def stored(self, answer: Answer) -> list[Stored]:
-        assert isinstance(answer, int | float)  # noqa: S101 - `clean` made it
-        return [Stored(self.target, float(answer))]
+    def in_words(self, answer: Answer) -> str:
+        """An answer in the page's words; empty for None."""
+        if answer is None:
+            return ""
+        if isinstance(answer, list):
+            names = self.names()
+            return "; ".join([names.get(key, key) for key in answer] or ["none of the options"])
+        default = f"{answer:g}" if isinstance(answer, float) else str(answer)
+        return self.names().get(answer, default)
 
+    # --- answers that were never given ---
 
-@dataclass(frozen=True, slots=True)
-class ChoiceQuestion(ScaleQuestion):
-    """One of several options without an order. The options are the points of a nominal scale."""
+    def simulated(
+        self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
+    ) -> dict[str, str]:
+        """The form fields of a simulated worker's answer about the item with this name. ``true``: the answer of a
+        perfect worker on the question's scale; None: any. Every kind has one; a question of a single type may leave it
+        to `TaskType.simulate`."""
+        raise TypeError(f"no simulated worker can answer a {type(self).__name__}")
 
-    kind: ClassVar[Kind] = "choice"
+    def alternatives(self, right: Right) -> Iterator[Answer]:
+        """Answers that a worker could give instead: first those that ``right`` names, then some that differ from them
+        in one place, among them one that no rule of quality control flags. Default: none."""
+        yield from ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,126 +225,6 @@ class Option:
     label: str
     description: str = ""
     group: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ChoicesQuestion(Question):
-    """Any number of options. Each option gives a rating: 1 if chosen, else 0. The target is its key."""
-
-    kind: ClassVar[Kind] = "choices"
-    options: tuple[Option, ...] = ()
-    least: int = 0
-    most: int | None = None
-
-    def field(self, option: Option) -> str:
-        return f"{self.key}.{option.key}"
-
-    def clean(self, form: Form) -> Answer:
-        chosen = [option.key for option in self.options if form.get(self.field(option))]
-        least = max(self.least, 1) if self.required or chosen else 0
-        if len(chosen) < least:
-            raise AnswerError(f"Please choose at least {least}.")
-        if self.most is not None and len(chosen) > self.most:
-            raise AnswerError(f"Please choose at most {self.most}; you chose {len(chosen)}.")
-        return chosen
-
-    def typed(self, answer: Answer) -> dict[str, str]:
-        chosen = answer if isinstance(answer, list) else []
-        return {self.field(option): "yes" for option in self.options if option.key in chosen}
-
-    def stored(self, answer: Answer) -> list[Stored]:
-        assert isinstance(answer, list)  # noqa: S101 - `clean` made it
-        return [Stored(joined_target(self.target, option.key), float(option.key in answer)) for option in self.options]
-
-    @property
-    def stored_on(self) -> Scale:
-        return CHOSEN
-
-    def describe(self) -> QuestionDescription:
-        return describe_options(self, self.options)
-
-
-@dataclass(frozen=True, slots=True)
-class RankingQuestion(Question):
-    """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key."""
-
-    kind: ClassVar[Kind] = "ranking"
-    options: tuple[Option, ...] = ()
-
-    def field(self, option: Option) -> str:
-        return f"{self.key}.{option.key}"
-
-    def clean(self, form: Form) -> Answer:
-        ranks = {option.key: form.get(self.field(option), "").strip() for option in self.options}
-        if not any(ranks.values()):
-            if self.required:
-                raise AnswerError("Please give each option a rank.")
-            return None
-        each_rank_once = [str(rank) for rank in range(1, len(self.options) + 1)]
-        if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != each_rank_once:
-            raise AnswerError(f"Please use each rank from 1 to {len(self.options)} exactly once.")
-        return sorted(ranks, key=lambda key: int(ranks[key]))
-
-    def typed(self, answer: Answer) -> dict[str, str]:
-        order = answer if isinstance(answer, list) else []
-        return {f"{self.key}.{key}": str(rank) for rank, key in enumerate(order, start=1)}
-
-    def stored(self, answer: Answer) -> list[Stored]:
-        assert isinstance(answer, list)  # noqa: S101 - `clean` made it
-        return [Stored(joined_target(self.target, key), float(rank)) for rank, key in enumerate(answer, start=1)]
-
-    @property
-    def stored_on(self) -> Scale:
-        return Scale.numbered("rank", max(2, len(self.options)), low="best", high="worst")
-
-    def describe(self) -> QuestionDescription:
-        return describe_options(self, self.options)
-
-
-@dataclass(frozen=True, slots=True)
-class TextQuestion(Question):
-    """An answer in the worker's own words. Words and characters are counted as people count them
-    (`common.text_length`): an emoji is one character, and so is a Chinese word."""
-
-    kind: ClassVar[Kind] = "text"
-    min_words: int = 1
-    max_words: int | None = None
-    min_chars: int = 0
-    max_chars: int = MAX_CHARS
-    rows: int = 2
-
-    def clean(self, form: Form) -> Answer:
-        text = clean_text(form.get(self.key, ""))
-        if is_blank(text):
-            if self.required:
-                raise AnswerError("Please write something here.")
-            return None
-        if len(text) > MAX_CHARS:
-            raise AnswerError(f"This is {len(text):,} characters long; at most {MAX_CHARS:,} fit. Please shorten it.")
-        characters = count_characters(text)
-        if characters > self.max_chars:
-            raise AnswerError(f"Please use at most {self.max_chars:,} characters; you wrote {characters:,}.")
-        if characters < self.min_chars:
-            raise AnswerError(f"Please write at least {self.min_chars:,} characters; you wrote {characters:,}.")
-        words = count_words(text)
-        if words < self.min_words and self.min_words > 1:
-            raise AnswerError(f"Please write at least {self.min_words} words; you wrote {words}.")
-        if self.max_words is not None and words > self.max_words:
-            raise AnswerError(f"Please use at most {self.max_words} words; you wrote {words}.")
-        return text
-
-    def typed(self, answer: Answer) -> dict[str, str]:
-        return {self.key: answer if isinstance(answer, str) else ""}
-
-    def stored(self, answer: Answer) -> list[Stored]:
-        assert isinstance(answer, str)  # noqa: S101 - `clean` made it
-        return [Stored(self.target, None, answer)]
-
-    def bounds(self) -> dict[str, int]:
-        limits = {"min_words": self.min_words, "max_words": self.max_words or 0, "min_chars": self.min_chars}
-        if self.max_chars != MAX_CHARS:
-            limits["max_chars"] = self.max_chars
-        return {name: limit for name, limit in limits.items() if limit}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ from functools import cache
 from annotation import task_types
 from annotation.task_types.base import TaskType
 
+#: The package beside the families that holds the kinds of questions.
+KINDS = "kinds"
+
 
 class UnknownTaskType(LookupError):
     """A study names a type that is not installed. ``what`` says so, and ``fix`` lists those that are."""
@@ -25,7 +28,7 @@ def all_types() -> dict[str, TaskType]:
     """Every task type by name, sorted by name. Raises ValueError if two have the same name."""
     types: dict[str, TaskType] = {}
     for module in pkgutil.iter_modules(task_types.__path__):
-        if not module.ispkg:
+        if not module.ispkg or module.name == KINDS:
             continue
         package = importlib.import_module(f"{task_types.__name__}.{module.name}")
         for cls in package.TYPES:

@@ -217,6 +217,31 @@ class TopicsField(TableField):
         return rows
 
 
+class OptionsField(TableField):
+    """The options of a question: ``key``, a name in the data that stays when the wording changes, ``label``,
+    ``description`` and ``group``, a heading above neighbouring options."""
+
+    def __init__(self, *, least: int = 2, most: int = 30, **kwargs: Any) -> None:
+        cells = [
+            Cell("key", "Name in the data", max_length=40),
+            Cell("label", "Option", max_length=300),
+            Cell("description", "Description", required=False),
+            Cell("group", "Heading above", required=False, max_length=100),
+        ]
+        super().__init__(cells=cells, least=least, most=most, **kwargs)
+
+    def clean(self, value: Any) -> list[Any]:
+        rows = super().clean(value)
+        keys = [row["key"] for row in rows]
+        for number, key in enumerate(keys, start=1):
+            if not _TOPIC.fullmatch(key):
+                what = f"Entry {number}, key: “{key}” must begin with a letter and hold only a–z, 0–9 and _."
+                raise ValidationError(what, code="name")
+            if key in keys[: number - 1]:
+                raise ValidationError(f"Entry {number}, key: “{key}” is in the list twice.", code="twice")
+        return rows
+
+
 class SuggestersField(ListField):
     """Names of suggesters. If a name is listed twice, its suggester makes two suggestions."""
 

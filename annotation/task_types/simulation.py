@@ -9,15 +9,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from annotation.task_types.questions import (
-    ChoicesQuestion,
-    Question,
-    RankingQuestion,
-    ScaleQuestion,
-    TextQuestion,
-)
+if TYPE_CHECKING:
+    from annotation.task_types.questions import Question
 
 Profile = Literal["careful", "noisy", "careless"]
 PROFILES: tuple[Profile, ...] = ("careful", "noisy", "careless")
@@ -58,41 +53,9 @@ class SimulatedWorker:
     def answer(self, question: Question, *, item: str, true: float | None = None) -> dict[str, str]:
         """The form fields of this worker's answer to ``question`` about the item with this name."""
         rng = self.rng(item, question.topic, question.target, question.key)
-        if isinstance(question, ScaleQuestion):
-            return question.typed(self.point(question, item=item, true=true, rng=rng))
-        if isinstance(question, ChoicesQuestion):
-            least = max(question.least, 1 if question.required else 0)
-            count = rng.randint(least, question.most or len(question.options))
-            chosen = rng.sample([option.key for option in question.options], count)
-            return question.typed(chosen)
-        if isinstance(question, RankingQuestion):
-            keys = [option.key for option in question.options]
-            rng.shuffle(keys)
-            return question.typed(keys)
-        if isinstance(question, TextQuestion):
-            return {question.key: self.text(question, rng)}
-        raise TypeError(f"no simulated worker can answer a {type(question).__name__}")
+        return question.simulated(self, item=item, true=true, rng=rng)
 
-    def point(self, question: ScaleQuestion, *, item: str, true: float | None, rng: random.Random) -> float:
-        """The chosen point: the true one plus bias and error. A careless worker picks a point at random."""
-        points = question.scale.points
-        if self.profile == "careless":
-            return rng.choice(points).value
-        low, high = question.scale.low, question.scale.high
-        if true is None:
-            true = random.Random(f"{item}/{question.topic}/{question.target}").uniform(low, high)
-        if question.scale.level == "nominal":
-            right = min(points, key=lambda point: abs(point.value - true)).value
-            return right if rng.random() < self.ability else rng.choice(points).value
-        target_value = true + (self.bias + rng.gauss(0, ERROR[self.profile])) * (high - low)
-        return min(points, key=lambda point: abs(point.value - target_value)).value
-
-    def text(self, question: TextQuestion, rng: random.Random) -> str:
-        """A text within the question's limits. A careless worker writes as little as allowed."""
-        if self.profile == "careless" and question.min_words <= 1 and not question.min_chars:
-            return "ok"
-        words: list[str] = []
-        while len(words) < question.min_words or len(" ".join(words)) < question.min_chars or not words:
-            words += rng.choice(SENTENCES).split()
-        words = words[: question.max_words]
-        return " ".join(words)[: question.max_chars].strip()
+    def placed(self, true: float, low: float, high: float, rng: random.Random) -> float:
+        """Where this worker puts what truly is at ``true`` on a scale from ``low`` to ``high``, before it is rounded to
+        a point: with bias and error. For workers who are not careless."""
+        return true + (self.bias + rng.gauss(0, ERROR[self.profile])) * (high - low)

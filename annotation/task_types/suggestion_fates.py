@@ -7,8 +7,10 @@ from itertools import pairwise
 from analysis.description import TEXT, Point, Scale
 from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Page, RatingData
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import OfferData
-from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
+from annotation.task_types.questions import Question
 
 KEPT, EDITED, DELETED = 1.0, 2.0, 3.0
 FATE = Scale("fate", "nominal", (Point(KEPT, "Kept"), Point(EDITED, "Edited"), Point(DELETED, "Deleted")))

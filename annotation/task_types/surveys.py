@@ -14,7 +14,10 @@ from django import forms
 from analysis.description import ReportSection, Scale
 from annotation.task_types.base import Page, Text
 from annotation.task_types.items import Json
-from annotation.task_types.questions import ChoiceQuestion, Grid, Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Grid, Part, Question
 from annotation.task_types.settings import ConfigForm, TopicsField
 from annotation.task_types.wording import scale_texts, worded
 

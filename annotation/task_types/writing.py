@@ -15,8 +15,9 @@ from analysis.description import ReportSection, Score
 from annotation.task_types.base import Answers, Page, RatingData, Shown, TaskType
 from annotation.task_types.counterbalancing import balanced_order
 from annotation.task_types.items import ItemData, ItemFacts, Json
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import SuggesterNeed
-from annotation.task_types.questions import Grid, TextQuestion
+from annotation.task_types.questions import Grid
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.surveys import statements, survey_page, survey_sections
 

@@ -10,7 +10,7 @@ from annotation.instrument import Instrument, live_instrument, shown_to
 from annotation.models import Assignment
 from annotation.task_types.base import Answers, Page, Shown, TaskType
 from annotation.task_types.checks import check_of
-from annotation.task_types.questions import Answer, Question, ScaleQuestion
+from annotation.task_types.questions import Question
 from annotation.work.standing import given_answers
 
 
@@ -73,7 +73,7 @@ class _Judge:
         answers = self.answers[-1]
         judged = ((question, self.is_right(question, answers)) for question in self.pages[-1].questions)
         return tuple(
-            GoldAnswer(question.label, _named(question, answers[question.key]), self.right(question), right)
+            GoldAnswer(question.label, question.in_words(answers[question.key]), self.right(question), right)
             for question, right in judged
             if right is not None
         )
@@ -96,16 +96,8 @@ class _Judge:
 
     def right(self, question: Question) -> tuple[str, ...]:
         """The right answers in the page's words."""
-        if isinstance(question, ScaleQuestion):
+        if possible := question.every_answer():
             answers = dict(self.answers[-1])
-            points = question.scale.points
-            right = [point for point in points if self.is_right(question, answers | {question.key: point.value})]
-            return tuple(point.text for point in right)
+            right = [answer for answer in possible if self.is_right(question, answers | {question.key: answer})]
+            return tuple(question.in_words(answer) for answer in right)
         return tuple(answer for answers in self.check.answers.values() for answer in answers)
-
-
-def _named(question: Question, answer: Answer) -> str:
-    """An answer in the page's words."""
-    if isinstance(question, ScaleQuestion):
-        return next((point.text for point in question.scale.points if point.value == answer), str(answer))
-    return ", ".join(answer) if isinstance(answer, list) else str(answer)

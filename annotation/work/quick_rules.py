@@ -17,7 +17,6 @@ from analysis.quality_control.work import Answered, Check, Chosen, Finding, Work
 from annotation import sql
 from annotation.task_types.base import Answers, Page, RatingData, Shown, TaskType
 from annotation.task_types.checks import check_of
-from annotation.task_types.questions import TextQuestion
 from common.text_length import count_words
 from common.words import counted
 
@@ -51,10 +50,10 @@ class Sent:
             item.external_id: check for item in self.shown.items if (check := check_of(item)) is not None
         }
         chosen = [
-            Chosen(question.scale.name, float(answer))
+            Chosen(question.scale.name, point)
             for page, answers in zip(self.pages, self.answers, strict=True)
             for question in page.questions
-            if question.kind == "scale" and isinstance(answer := answers.get(question.key), int | float)
+            if (point := question.point_in(answers.get(question.key))) is not None
         ]
         return Work(
             answers=[self._answered(row) for row in self.ratings],
@@ -130,8 +129,7 @@ def written_texts(pages: Sequence[Page], answers: Sequence[Answers]) -> list[Wri
     texts = []
     for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
         for question in page.questions:
-            text = page_answers.get(question.key)
-            if isinstance(question, TextQuestion) and isinstance(text, str):
+            for text in question.texts_in(page_answers.get(question.key)):
                 digest = blake2b(normalised(text).encode(), digest_size=16).hexdigest()
                 address = WrittenText(text, step, question.key).place
                 texts.append(Written(text, digest, address, count_words(text)))

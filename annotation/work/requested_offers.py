@@ -15,7 +15,7 @@ from annotation import sql
 from annotation.instrument import live_instrument, offers_to, shown_items
 from annotation.models import Assignment, Pull
 from annotation.task_types.base import Page
-from annotation.task_types.questions import MAX_CHARS, TextQuestion, clean_text
+from annotation.task_types.questions import MAX_CHARS, clean_text
 from annotation.work.answers import save_draft
 from annotation.work.offers import request_pulled
 from annotation.work.standing import given_answers
@@ -68,5 +68,5 @@ def pull_offers(*, assignment_id: int, participant_id: int, number: int, data: M
 
 def typed_texts(page: Page, data: Mapping[str, str]) -> dict[str, str]:
     """What is in the page's text boxes, by question."""
-    boxes = [question.key for question in page.questions if isinstance(question, TextQuestion)]
+    boxes = [question.key for question in page.questions if question.writes]
     return {key: clean_text(data.get(key, ""))[:MAX_CHARS] for key in boxes}

@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from analysis.description import Point, QuestionDescription, Scale
+from analysis.kinds import kind_in_words
 from analysis.report.sections.answers import bar_figure, distribution, without_unused_ends
-from analysis.report.sections.wording import answers_in_words
 
 COUNT = Scale("count", "interval", tuple(Point(float(count)) for count in range(51)))
 STARS = Scale("stars", "ordinal", tuple(Point(float(star)) for star in range(1, 6)))
@@ -39,7 +39,7 @@ def test_the_figure_says_what_it_leaves_out() -> None:
 
 def test_what_workers_read_names_the_ends_of_a_count_and_every_point_of_a_short_scale() -> None:
     def described(scale: Scale) -> str:
-        return answers_in_words(QuestionDescription("used", "Suggestions used", scale))
+        return kind_in_words("scale").on_page(QuestionDescription("used", "Suggestions used", scale))
 
     assert described(COUNT) == "A number from 0 to 50."
     assert described(STARS).splitlines() == ["1", "2", "3", "4", "5"]

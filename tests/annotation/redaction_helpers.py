@@ -40,7 +40,7 @@ from annotation.results.saved_reports import of_study
 from annotation.review.pay_decisions import decide_pay
 from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
-from annotation.task_types.questions import TextQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.work.answers import keep_draft, submit_step
 from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page

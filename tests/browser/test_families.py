@@ -12,16 +12,12 @@ from playwright.sync_api import Locator, Page, expect
 from analysis.description import Point, Scale
 from annotation.models import Output, Rating, Study
 from annotation.task_types.items import ItemData, Json
-from annotation.task_types.questions import (
-    ChoiceQuestion,
-    ChoicesQuestion,
-    Option,
-    Question,
-    RankingQuestion,
-    ScaleQuestion,
-    ShownIf,
-    TextQuestion,
-)
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Option, Question, ShownIf
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.one_page import OnePage, one_item, with_type
 from tests.browser.work_helpers import check_looks, open_start, send, tab_to

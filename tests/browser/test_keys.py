@@ -15,15 +15,12 @@ from annotation.models import Assignment, Rating, Step, Study
 from annotation.task_types import registry
 from annotation.task_types.cyoa.turn_questions import LineQuestion, PickQuestion
 from annotation.task_types.items import Json
-from annotation.task_types.questions import (
-    ChoiceQuestion,
-    ChoicesQuestion,
-    Option,
-    Question,
-    RankingQuestion,
-    ScaleQuestion,
-    TextQuestion,
-)
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Option, Question
 from annotation.tokens import participant_token
 from annotation.work.offers import open_page
 from generation.models import Suggestion

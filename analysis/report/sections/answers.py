@@ -23,6 +23,7 @@ from analysis.agreement.krippendorff import Level as AlphaLevel
 from analysis.description import QuestionDescription, Scale
 from analysis.estimate import Estimate
 from analysis.inference import mean_estimate, sd_estimate
+from analysis.kinds import kind_in_words
 from analysis.report.blocks import Figure, Fold, Heading, Highlight, Note, Part, Section
 from analysis.report.estimates import attempt, number, with_interval
 from analysis.report.sections.preference import for_agreement
@@ -40,10 +41,6 @@ ALPHA_LEVEL: dict[str, AlphaLevel] = {
 MOST_BARS = 25
 #: The α of more questions would not be read in one sentence.
 MOST_NAMED = 3
-OPTION_FIGURE = {
-    "choices": "share of answers that chose each option",
-    "ranking": "mean rank of each option, 1 the best",
-}
 OPTION_NOTE = "Intervals are about new workers, and about new items where the question is about items."
 
 
@@ -73,7 +70,10 @@ def make_section(source: Source) -> Section:
         section.add(questions_table(source, section, answered))
     for topic in answered:
         if questions[topic].scale.level == "nominal" and (options := section.data[topic].get("options")):
-            caption = f"{topic}: {OPTION_FIGURE['choices'] if questions[topic].targets else 'share of each answer'}"
+            figure = "share of each answer"
+            if questions[topic].targets:
+                figure = kind_in_words(questions[topic].kind).option_figure
+            caption = f"{topic}: {figure}"
             section.add(estimates_table(caption, options, note=OPTION_NOTE))
             # What became of suggestions has sections of its own.
             if not questions[topic].targets and (not own_work or is_about_no_item(source.ratings_on(topic))):
@@ -96,7 +96,9 @@ def question_parts(source: Source, section: Section, topic: str, question: Quest
     if level != "pairwise":  # which text an item lists first says nothing; the section on preference names systems
         parts.append(bar_figure(key, topic, counts))
     if options and level != "nominal":  # shares of categories are shown above
-        parts.append(estimates_table(f"{topic}: {OPTION_FIGURE[question.kind]}", options, note=OPTION_NOTE))
+        parts.append(
+            estimates_table(f"{topic}: {kind_in_words(question.kind).option_figure}", options, note=OPTION_NOTE)
+        )
     if centre:
         caption = f"{topic}: level and spread of {counted(len(frame), 'rating')}"
         parts.append(estimates_table(caption, centre, digits=2))

@@ -8,7 +8,7 @@ from annotation.models import Participant
 from annotation.record_writers import Record, Sheet, utc
 from annotation.results.exports.request import ExportError, Request
 from annotation.review.adjudicating import adjudicated_question
-from annotation.task_types.questions import ChoicesQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
 from annotation.work.coded_items import CodedItem, coded_items
 
 BATCH = 500

@@ -8,7 +8,6 @@ from typing import Any
 
 from annotation.instrument import Instrument, hit_items, shown_to
 from annotation.models import Submission
-from annotation.task_types.questions import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,8 @@ def answered_pages(submission: Submission, instrument: Instrument) -> list[Answe
                 Answered(
                     label=question.label,
                     about=question.target,
-                    answer=_in_words(question, answer),
-                    is_text=isinstance(answer, str),
+                    answer=question.in_words(answer),
+                    is_text=question.writes,
                     seconds=float(seconds) if isinstance(seconds, (int, float)) else None,
                     pastes=int(timing.get("pastes") or 0),
                 )
@@ -76,16 +75,3 @@ def answered_pages(submission: Submission, instrument: Instrument) -> list[Answe
         item = None if page.item is None else page.item + 1
         answered.append(AnsweredPage(number=step.number + 1, title=page.title, item=item, answers=answers))
     return answered
-
-
-def _in_words(question: Question, answer: object) -> str:
-    if answer is None:
-        return ""
-    if isinstance(answer, list):
-        labels = {option.key: option.label for option in getattr(question, "options", ())}
-        named = [labels.get(key, str(key)) for key in answer] or ["none of the options"]
-        return " > ".join(named) if question.kind == "ranking" else "; ".join(named)
-    for point in question.scale.points:
-        if point.value == answer:
-            return point.text
-    return f"{answer:g}" if isinstance(answer, float) else str(answer)

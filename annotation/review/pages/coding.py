@@ -15,7 +15,7 @@ from annotation.access import Capability, capabilities_in, members_of
 from annotation.models import Item, Study
 from annotation.review.adjudicating import MAX_NOTE, adjudicated_question, settle
 from annotation.shell.page import SignedIn, member, say_refused, study_page
-from annotation.task_types.questions import ChoicesQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
 from annotation.task_types.registry import get_type
 from annotation.tokens import participant_token
 from annotation.work.coded_items import CodedItem, coded_items, coders_of

@@ -20,8 +20,6 @@ INNER = WIDTH - 2 * EDGE
 BUTTON_Y = 112
 #: The most texts of one side, and the most options or statements, that are drawn.
 MOST_TEXTS, MOST_ROWS = 5, 4
-#: A scale with more points is a count that nobody sees as a scale.
-MOST_POINTS = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class _Drawing:
     def draw(self, page: Page, facts: ItemFacts) -> list[Shape]:
         self._add("head", EDGE, 78, 5)
         self.y += 12
-        writes_only = all(question.kind == "text" for question in page.questions)
+        writes_only = all(question.writes for question in page.questions)
         if facts.context.strip():
             self._add("bar", EDGE, 3, 13)
             self._add("line", EDGE + 9, INNER - 25, 4)
@@ -111,22 +109,25 @@ class _Drawing:
         self.y += tallest
 
     def _question(self, question: Question) -> None:
-        if question.kind == "text":
+        sketch = question.sketch
+        if sketch.shape == "box":
             self._add("box", EDGE, INNER, 11, r=2.5)
             self.y += 13
-            return
-        options = getattr(question, "options", ()) or ()
-        points = getattr(getattr(question, "scale", None), "points", ())
-        if question.kind == "scale" and len(points) > MOST_POINTS:
-            return
-        if question.kind == "scale" and points:
-            step = min(INNER / len(points), 22)
-            for index in range(len(points)):
+        elif sketch.shape == "line":
+            self._add("line", EDGE, INNER * 0.9, 3)
+            self._add("bar", EDGE + INNER * 0.3, INNER * 0.25, 3)
+            self.y += 9
+        elif sketch.shape == "bar":
+            self._add("line", EDGE, INNER, 3, dy=2)
+            self._add("dot", EDGE + INNER * 0.6, 7, 7, r=3.5)
+            self.y += 12
+        elif sketch.shape == "dots" and sketch.count:
+            step = min(INNER / sketch.count, 22)
+            for index in range(sketch.count):
                 self._add("dot", EDGE + index * step, 7, 7, r=3.5)
             self.y += 12
-            return
-        kind = "tick" if question.kind in ("choices", "ranking") else "dot"
-        for row in range(min(len(options or points), MOST_ROWS)):
-            self._add(kind, EDGE, 7, 7, r=3.5 if kind == "dot" else 1.5)
-            self._add("line", EDGE + 13, INNER * (0.6, 0.5, 0.65, 0.45)[row], 3, dy=2)
-            self.y += 11
+        elif sketch.shape in ("dot", "tick"):
+            for row in range(min(sketch.count, MOST_ROWS)):
+                self._add(sketch.shape, EDGE, 7, 7, r=3.5 if sketch.shape == "dot" else 1.5)
+                self._add("line", EDGE + 13, INNER * (0.6, 0.5, 0.65, 0.45)[row], 3, dy=2)
+                self.y += 11

@@ -14,7 +14,8 @@ from analysis.description import ReportSection
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, Text
 from annotation.task_types.comment_coding.comment_draw import draw_comments
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
-from annotation.task_types.questions import ChoicesQuestion, Option, Question
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.questions import Option, Question
 from annotation.task_types.settings import Cell, ConfigForm, Sizes, TableField
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.sources import output_name

@@ -12,7 +12,9 @@ from analysis.description import Point, ReportSection, Scale
 from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Answers, OutputData, Page, Shown, TaskType, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
-from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import TASK_WORDS, recording_texts, task_in_sentences

@@ -17,9 +17,11 @@ from annotation.task_types.cyoa.authors_script import AUTHORS_SCRIPT
 from annotation.task_types.cyoa.cyoa_texts import AGREEMENT, texts_of
 from annotation.task_types.cyoa.turn_questions import LineQuestion, PickQuestion, choice_scale
 from annotation.task_types.items import Column, ItemData, Json
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import Ask, OfferData, OfferUse
 from annotation.task_types.placements import Placement, Seen, side_of
-from annotation.task_types.questions import Grid, Option, Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.questions import Grid, Option, Part, Question
 from annotation.task_types.settings import (
     ConfigForm,
     Sizes,
@@ -324,7 +326,7 @@ def written_turn(
     """The form of one turn. Careless writers use the first suggestion unchanged; others use, change or switch."""
     rng = worker.rng(page.name)
     if not offers:
-        return {question.key: worker.text(question, rng)}
+        return {question.key: question.text_by(worker, rng)}
     picked = [offers[0] if worker.profile == "careless" else rng.choice(offers)]
     text = picked[0].text
     if worker.profile != "careless":
@@ -334,6 +336,6 @@ def written_turn(
         if rng.random() < 0.5:
             text = f"{text} {rng.choice(ADDITIONS)}"
     if not question.min_chars <= count_characters(text) <= question.max_chars:
-        text = worker.text(question, worker.rng(text))
+        text = question.text_by(worker, worker.rng(text))
     sides = [offer.side for offer in picked]
     return {"pick": sides[-1], "pick_history": " ".join(sides), question.key: text}

@@ -8,16 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 from analysis.description import Kind, Point, Scale
-from annotation.task_types.questions import (
-    Answer,
-    AnswerError,
-    Form,
-    Option,
-    Question,
-    Stored,
-    TextQuestion,
-    clean_text,
-)
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Answer, AnswerError, Form, Option, Question, Sketch, Stored, clean_text
 from common.text_length import is_blank
 
 MOST_PICKS = 50
@@ -36,6 +28,10 @@ class PickQuestion(Question):
     @property
     def template(self) -> str:
         return "cyoa/_pick.html"
+
+    @property
+    def sketch(self) -> Sketch:
+        return Sketch("dot", len(self.options))
 
     @property
     def history_field(self) -> str:

@@ -27,8 +27,11 @@ from annotation.task_types.detection.detection_plan import HUMAN, plan_detection
 from annotation.task_types.detection.detection_texts import ORIGIN, PICKED, detection_texts
 from annotation.task_types.detection.texts_from_sources import SampleOptions, rows_from_file, rows_from_samples
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.placements import Placement, Seen, position_in, side_of
-from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf, TextQuestion
+from annotation.task_types.questions import Question, ShownIf
 from annotation.task_types.settings import ConfigForm, Sizes
 
 if TYPE_CHECKING:

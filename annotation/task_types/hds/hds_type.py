@@ -14,8 +14,10 @@ from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.hds.hds_scales import QUALITY, ignore_quality, scale_for
 from annotation.task_types.hds.sets import COLUMNS, name_sets, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.placements import Placement, Seen, position_in
-from annotation.task_types.questions import Question, ScaleQuestion, TextQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.wording import TASK_WORDS, scale_texts, task_in_sentences, worded
 

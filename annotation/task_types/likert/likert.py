@@ -11,8 +11,10 @@ from django import forms
 from analysis.description import Point, ReportSection, Scale, Score
 from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.labels import LABEL_COLUMNS, label_cells, label_in
-from annotation.task_types.questions import Grid, Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.questions import Grid, Part, Question
 from annotation.task_types.settings import ConfigForm, ListField, Sizes, TopicsField
 from annotation.task_types.sources import output_name, sample_text
 

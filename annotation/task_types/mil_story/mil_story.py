@@ -12,9 +12,10 @@ from analysis.description import ReportSection
 from analysis.quality_control.work import WrittenText
 from annotation.task_types.base import Answers, Page, RatingData, Shown, Text
 from annotation.task_types.items import Column, Json
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.mil_story.mil_story_texts import texts_of
 from annotation.task_types.offers import Ask, OfferUse
-from annotation.task_types.questions import Question, TextQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import (
     Sizes,
     SuggestersField,
@@ -200,11 +201,11 @@ class MilStory(StoryType):
             chance = rng.random()
             text = "" if chance < 0.25 else f"{text} {rng.choice(ADDITIONS)}" if chance < 0.6 else text
         if not question.min_chars <= count_characters(text) <= question.max_chars:
-            text = worker.text(question, rng)
+            text = question.text_by(worker, rng)
             for _ in range(TRIES if worker.profile != "careless" else 0):
                 if text not in str(page.context["story"]):
                     break
-                text = worker.text(question, rng)
+                text = question.text_by(worker, rng)
         return {question.key: text}
 
 

@@ -13,9 +13,11 @@ from analysis.description import Factor, Point, QuestionDescription, ReportSecti
 from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.pairwise.pairs_from_sources import SystemsForm, output_pairs, sample_pairs
 from annotation.task_types.placements import Placement, Seen, position_in, side_of
-from annotation.task_types.questions import ChoiceQuestion, Question, TextQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, TopicsField
 
 if TYPE_CHECKING:

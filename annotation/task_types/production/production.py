@@ -12,7 +12,8 @@ from analysis.description import ReportSection
 from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
-from annotation.task_types.questions import Question, TextQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import TASK_WORDS, recording_texts
@@ -173,7 +174,7 @@ class Production(FixedPages):
         item = shown.items[page.item or 0].external_id
         for number, question in enumerate(page.questions, start=1):
             assert isinstance(question, TextQuestion)  # noqa: S101 - the boxes of this page
-            tried = (worker.text(question, worker.rng(item, number, attempt)) for attempt in range(TRIES))
+            tried = (question.text_by(worker, worker.rng(item, number, attempt)) for attempt in range(TRIES))
             written = {normalised(text) for text in form.values()}
             text = next((candidate for candidate in tried if normalised(candidate) not in written), "")
             words = [str(number)] * max(1, question.min_words)

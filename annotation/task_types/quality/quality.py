@@ -21,11 +21,12 @@ from annotation.task_types.base import (
     Text,
 )
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.labels import check_number, number_in
 from annotation.task_types.quality.exam_rule import ExamRule, judge
 from annotation.task_types.quality.quality_plan import plan_quality
 from annotation.task_types.quality.quality_texts import QUALITY, quality_texts
-from annotation.task_types.questions import Question, ScaleQuestion
+from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes
 from annotation.task_types.sources import sample_text
 from annotation.task_types.wording import worded

@@ -8,8 +8,10 @@ from django import forms
 
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, Text
 from annotation.task_types.items import Column, Json
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import Ask, OfferUse
-from annotation.task_types.questions import Part, Question, ScaleQuestion, TextQuestion
+from annotation.task_types.questions import Part, Question
 from annotation.task_types.settings import Sizes, SuggestersField, TopicsField, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.slogan_texts import FEWER, NEEDS, NEEDS_KEYWORDS, NEEDS_SLOGAN, texts_of

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from analysis.description import Kind, Point, Scale
 from annotation.task_types.offers import OfferData, OfferUse, Try
-from annotation.task_types.questions import Answer, Form, Question, Stored
+from annotation.task_types.questions import Answer, Form, Question, Sketch, Stored
 from annotation.task_types.suggestion_fates import DELETED, KEPT, fate_of
 
 #: The largest numbers of uses and of tries on one page that are counted.
@@ -31,6 +31,11 @@ class UsedQuestion(Question):
     @property
     def template(self) -> str:
         return "slogan/_used.html"
+
+    @property
+    def sketch(self) -> Sketch:
+        """Not drawn: people do not see it."""
+        return Sketch("dots", 0)
 
     def clean(self, form: Form) -> Answer:
         return [ref for ref in form.get(self.key, "").split()[-MOST:] if ref in self.offered]

@@ -17,8 +17,8 @@ from annotation.models import Item, Offer, Output, Rating, Step
 from annotation.task_types.base import Answers, ArmPlan, Design, FixedPages, Page, Shown, TaskType
 from annotation.task_types.examples import Example
 from annotation.task_types.items import Json, Row
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import Offers, SuggesterNeed
-from annotation.task_types.questions import TextQuestion
 from annotation.task_types.simulation import PROFILES
 from tests.annotation.task_types.walking import (
     Texts,

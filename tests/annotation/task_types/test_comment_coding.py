@@ -12,7 +12,7 @@ from annotation.task_types.base import Shown
 from annotation.task_types.comment_coding.comment_coding import CodingConfig, CommentCoding
 from annotation.task_types.comment_coding.comment_draw import draw_comments
 from annotation.task_types.items import ItemData, Json, SourceOutput
-from annotation.task_types.questions import ChoicesQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
 from annotation.task_types.simulation import SimulatedWorker
 from common.problems import Invalid
 from tests.annotation.task_types.walking import initial_config, texts_of

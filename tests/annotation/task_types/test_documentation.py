@@ -20,11 +20,13 @@ from annotation import task_types
 from annotation.task_types import base, extra_exports, items, questions, registry
 from annotation.task_types import settings as type_settings
 from annotation.task_types.base import FixedPages, TaskType
+from annotation.task_types.kinds import all_kinds
 from tests.annotation.task_types import suite, walking
 
 VAR_KEYWORD = Parameter.VAR_KEYWORD
 #: Where the classes that the page names come from.
-MODULES = (base, extra_exports, items, questions, description, type_settings)
+KINDS = [import_module(kind.__module__) for kind in all_kinds().values()]
+MODULES = (base, extra_exports, items, questions, description, type_settings, *KINDS)
 #: A class with its arguments at the head of a table's row. “…” stands for those that all have.
 SIGNATURE = re.compile(r"^\| `([A-Z]\w+)\((.*?)\)` \|", re.MULTILINE)
 PAGE = Path(settings.BASE_DIR) / "docs" / "adding-a-task-type.md"

@@ -12,8 +12,9 @@ from analysis.description import ReportSection, Score
 from annotation.task_types.base import Text
 from annotation.task_types.examples import examples_in
 from annotation.task_types.items import Json
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.likert.likert import Likert
-from annotation.task_types.questions import Question, TextQuestion
+from annotation.task_types.questions import Question
 from tests.annotation.task_types import suite, walking
 
 CONFIG = walking.initial_config(Likert())

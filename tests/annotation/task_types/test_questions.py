@@ -13,20 +13,20 @@ from hypothesis import strategies as st
 
 from analysis.description import Point, Scale
 from annotation.task_types.base import Page
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.questions import (
     MAX_CHARS,
     AnswerError,
-    ChoiceQuestion,
-    ChoicesQuestion,
     Grid,
     Option,
     Part,
     Question,
-    RankingQuestion,
-    ScaleQuestion,
     ShownIf,
     Stored,
-    TextQuestion,
     clean_text,
 )
 from common.text_length import count_characters

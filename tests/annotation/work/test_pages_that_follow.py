@@ -14,7 +14,10 @@ from annotation.models import Output, Rating, Step, Study, Submission
 from annotation.task_types import registry
 from annotation.task_types.base import Answers, OutputData, Page, RatingData, Shown, TaskType, Text
 from annotation.task_types.items import Column, Json
-from annotation.task_types.questions import Option, Question, RankingQuestion, ScaleQuestion, TextQuestion
+from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import Option, Question
 from annotation.tokens import form_token, read_form_token
 from annotation.work import answers, repairing_ratings
 from tests.annotation.pages import WorkerBrowser, fields

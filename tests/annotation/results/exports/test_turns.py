@@ -20,8 +20,8 @@ from annotation.results.exports.request import Request
 from annotation.task_types.cyoa.cyoa import Cyoa
 from annotation.task_types.extra_exports import ExtraExport, SubmissionRows
 from annotation.task_types.items import Json
+from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import OfferData
-from annotation.task_types.questions import TextQuestion
 from generation.models import Suggester
 from tests.annotation.offers_helpers import story_study
 from tests.annotation.results.exports.helpers import exclude, exported, exported_bytes, read_csv, read_jsonl

@@ -15,7 +15,8 @@ from annotation.results.exports.items import merged_columns, with_metrics
 from annotation.results.frames import study_data
 from annotation.studies.items_overview import item_rows
 from annotation.task_types.hds.hds_type import HdsType
-from annotation.task_types.questions import ChoicesQuestion, Option
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.questions import Option
 from tests.annotation.results.exports.helpers import (
     OF_RATINGS,
     exclude,

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from analysis.description import Factor, ReportSection, Score, Term
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
-from annotation.task_types.questions import ChoicesQuestion, Option, Question
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.questions import Option, Question
 
 NUMBERS = ("0", "1", "2", "3")
 

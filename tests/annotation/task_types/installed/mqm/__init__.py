@@ -12,7 +12,9 @@ from dataclasses import replace
 from analysis.description import Factor, Point, ReportSection, Scale, Score, Term
 from annotation.task_types.base import Answers, FixedPages, Page, RatingData, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
-from annotation.task_types.questions import ChoiceQuestion, Question, ScaleQuestion, ShownIf
+from annotation.task_types.kinds.choice import ChoiceQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.questions import Question, ShownIf
 
 MOST_ERRORS = 3
 FOUND = Scale("found", "interval", tuple(Point(float(n)) for n in range(MOST_ERRORS + 1)))

@@ -1,0 +1,5 @@
+"""One of several options."""
+
+from analysis.kinds.base import KindInWords
+
+WORDS = KindInWords()

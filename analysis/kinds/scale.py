@@ -1,0 +1,5 @@
+"""One point of a scale."""
+
+from analysis.kinds.base import KindInWords
+
+WORDS = KindInWords()
