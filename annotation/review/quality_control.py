@@ -57,7 +57,13 @@ def check_quality(*, study: Study, actor: str, progress: Callable[[int], None] |
         new += _store(rows)
         count += len(batch)
         last = batch[-1].pk
-    new += _store(_flags_of_workers(settings, seen))
+    if (threshold := settings.at("far_from_others")) is not None:
+        # A flag on every submission of a worker who is far from the others.
+        rows, now = [], timezone.now()
+        for crowd in seen.crowds.values():
+            for worker, finding in far_from_others(crowd.distances(), threshold).items():
+                rows += [_flag(finding, {"submission_id": pk, "created_at": now}) for pk in seen.of_worker[worker]]
+        new += _store(rows)
     if new:
         announce(study=study, event=Webhook.Event.REVIEW_NEEDED, new_flags=len(new))
     return QualityCheck.objects.create(study=study, submissions=count, flags=by_rule(new), actor=actor)
@@ -89,18 +95,6 @@ def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterat
 def _flag(finding: Finding, links: dict[str, object]) -> Flag:
     columns = flag_columns(finding, links)
     return Flag(**{("other_id" if name == "other" else name): value for name, value in columns.items()})
-
-
-def _flags_of_workers(settings: Settings, seen: _Seen) -> list[Flag]:
-    """A flag on every submission of a worker who is far from the others."""
-    threshold = settings.at("far_from_others")
-    if threshold is None:
-        return []
-    now, rows = timezone.now(), []
-    for crowd in seen.crowds.values():
-        for worker, finding in far_from_others(crowd.distances(), threshold).items():
-            rows += [_flag(finding, {"submission_id": pk, "created_at": now}) for pk in seen.of_worker[worker]]
-    return rows
 
 
 @transaction.atomic

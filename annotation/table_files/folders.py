@@ -62,19 +62,19 @@ def read_folder(file: BinaryIO, name: str, options: ReadingOptions, limit: int |
 
 def _splits(names: list[str]) -> dict[str, list[str]]:
     """The data files of each split."""
-    data = [member for member in sorted(names) if _is_data(member)]
+    data = []
+    for member in sorted(names):
+        path = PurePosixPath(member)
+        hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+        is_description = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
+        is_folder = member.endswith("/")
+        if not is_folder and not hidden and not is_description and path.suffix.lower() in _SUFFIXES:
+            data.append(member)
     splits: dict[str, list[str]] = {}
     for member in data:
         if split := _split_of(member):
             splits.setdefault(split, []).append(member)
     return splits if splits or not data else {"train": data}
-
-
-def _is_data(member: str) -> bool:
-    path = PurePosixPath(member)
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    is_description = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
-    return not member.endswith("/") and not hidden and not is_description and path.suffix.lower() in _SUFFIXES
 
 
 def _split_of(member: str) -> str:
