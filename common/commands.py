@@ -68,20 +68,16 @@ class ActionCommand(BaseCommand, ABC):
         except KeyboardInterrupt:
             raise CommandError("Stopped.") from None
         except Exception as error:
-            explanation = self.explain(error) or self._explain(error)
-            if explanation is None:
-                raise
-            raise explanation from None
-
-    def _explain(self, error: Exception) -> CommandError | None:
-        if isinstance(error, Refused):
-            self.complain(problem_lines(error.problems))
-            return CommandError("Nothing was written.")
-        if isinstance(error, DatabaseError):
-            return CommandError(database_line(error))
-        if isinstance(error, OSError):
-            return CommandError(f"{error.filename or 'A file'}: {error.strerror or error}.")
-        return None
+            if explanation := self.explain(error):
+                raise explanation from None
+            if isinstance(error, Refused):
+                self.complain(problem_lines(error.problems))
+                raise CommandError("Nothing was written.") from None
+            if isinstance(error, DatabaseError):
+                raise CommandError(database_line(error)) from None
+            if isinstance(error, OSError):
+                raise CommandError(f"{error.filename or 'A file'}: {error.strerror or error}.") from None
+            raise
 
     def say(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -47,14 +47,12 @@ def count_words(text: str) -> int:
         if token.isascii():  # most texts, at a tenth of the time
             words += any(map(str.isalnum, token))
         else:
-            words += sum(_words_in_piece(match[0]) for match in _PIECE.finditer(token))
+            for match in _PIECE.finditer(token):
+                if _IS_UNSPACED.match(match[0]) and (letters := len(_LETTER.findall(match[0]))):
+                    words += -(-letters // _LETTERS_PER_WORD)
+                else:
+                    words += _LETTER_OR_DIGIT.search(match[0]) is not None
     return words
-
-
-def _words_in_piece(piece: str) -> int:
-    if _IS_UNSPACED.match(piece) and (letters := len(_LETTER.findall(piece))):
-        return -(-letters // _LETTERS_PER_WORD)
-    return int(_LETTER_OR_DIGIT.search(piece) is not None)
 
 
 def compared_words(text: str) -> list[str]:

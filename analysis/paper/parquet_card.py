@@ -97,6 +97,14 @@ def parquet_card(study: StudyDescription, tables: Sequence[CardTable]) -> str:
         + "".join(f"  - name: {json.dumps(name)}\n    dtype: {dtype}\n" for name, dtype in table.types.items())
         for table in tables
     )
+    collected = [*task_sentences(study), *question_sentences(study.questions)[:-1], *recruitment_sentences(study)]
+    collected.append(
+        f"Each item was to get {counted(study.ratings_per_item, 'rating')}; a hit had "
+        f"{counted(study.items_per_hit, 'item')} and paid {money(study.reward)}."
+    )
+    if study.live_at:
+        closed = f" and closed on {study.closed_at:%-d %B %Y}" if study.closed_at else ""
+        collected.append(f"The study opened on {study.live_at:%-d %B %Y}{closed}.")
     rows = "".join(f"| `{table.name}` | {ONE_ROW.get(table.name, '')} | {table.rows:,} |\n" for table in tables)
     return CARD.format(
         pretty_name=json.dumps(study.title, ensure_ascii=False),
@@ -106,18 +114,6 @@ def parquet_card(study: StudyDescription, tables: Sequence[CardTable]) -> str:
         features=features,
         title=" ".join(study.title.split()),
         summary=summary_of(study),
-        collected=as_plain(" ".join(_collected(study))),
+        collected=as_plain(" ".join(collected)),
         rows=rows,
     )
-
-
-def _collected(study: StudyDescription) -> list[str]:
-    sentences = [*task_sentences(study), *question_sentences(study.questions)[:-1], *recruitment_sentences(study)]
-    sentences.append(
-        f"Each item was to get {counted(study.ratings_per_item, 'rating')}; a hit had "
-        f"{counted(study.items_per_hit, 'item')} and paid {money(study.reward)}."
-    )
-    if study.live_at:
-        closed = f" and closed on {study.closed_at:%-d %B %Y}" if study.closed_at else ""
-        sentences.append(f"The study opened on {study.live_at:%-d %B %Y}{closed}.")
-    return sentences

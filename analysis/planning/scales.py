@@ -164,8 +164,14 @@ def answer_model(scale: Scale, components: Components, means: tuple[float, ...])
         sd = math.sqrt(components.total)
         return AnswerModel(scale, components, components, tuple(scale.normal_mean(mean, sd) for mean in means))
     if scale.points == 2:
-        components = _with_residual(scale, components, centre)
-        sd = scale.range
+        total = (centre - scale.low) * (scale.high - centre)
+        residual = total - (components.total - components.residual)
+        if residual <= 0:
+            raise ValueError(
+                f"answers of two kinds with a mean of {centre:.3g} have a variance of {total:.3g}, and items and "
+                f"workers alone would have {total - residual:.3g}: choose smaller variances"
+            )
+        components, sd = replace(components, residual=residual), scale.range
     else:
         sd = scale.normal_sd(centre, components.total)
     normal_centre = scale.normal_mean(centre, sd)
@@ -179,14 +185,3 @@ def answer_model(scale: Scale, components: Components, means: tuple[float, ...])
         raise ValueError("these variances leave nothing for single answers on this scale: the residual is too small")
     latent = Components(item, worker, text - item, liking - worker, 1 - text - liking, latent=True).times(sd**2)
     return AnswerModel(scale, components, latent, tuple(scale.normal_mean(mean, sd) for mean in means))
-
-
-def _with_residual(scale: Scale, components: Components, mean: float) -> Components:
-    total = (mean - scale.low) * (scale.high - mean)
-    rest = total - (components.total - components.residual)
-    if rest <= 0:
-        raise ValueError(
-            f"answers of two kinds with a mean of {mean:.3g} have a variance of {total:.3g}, and items and workers "
-            f"alone would have {total - rest:.3g}: choose smaller variances"
-        )
-    return replace(components, residual=rest)

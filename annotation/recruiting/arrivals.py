@@ -98,7 +98,17 @@ def _own_hit(participant: Participant, posting: Posting) -> Hit:
     assert posting.hit_id is not None  # noqa: S101 - otherwise, it gives any hit
     if ItemAuthor.objects.filter(worker=participant.worker_id, item__places__hit=posting.hit_id).exists():
         raise NotAdmitted("own_text")
-    _end_earlier_attempts(participant, posting)
+    # A worker who comes to the same posting with a new assignment has returned the earlier one. A hit may be offered in
+    # several postings. The platform lets a worker hold one assignment of each, so work that is in progress in another
+    # posting has not been returned and must not be lost.
+    assignments = Assignment.objects.select_for_update(of=("self",), no_key=True)
+    for assignment in assignments.filter(participant=participant, hit=posting.hit_id, state__in=HELD).order_by("pk"):
+        is_elsewhere = assignment.posting_id != posting.pk
+        if assignment.state != State.ACCEPTED:
+            raise NotAdmitted("done_elsewhere" if is_elsewhere else "done")
+        if is_elsewhere and assignment.expires_at > timezone.now():
+            raise NotAdmitted("open_elsewhere")
+        end_work(assignment, State.RETURNED)
     _refuse_at_limit_of_hits(participant, posting)
     with_same_text = _with_same_text(participant, posting)
     # An open hit whose time is up has ended on the platform, too, so it must not keep its texts.
@@ -273,22 +283,6 @@ def note_returned(*, posting: Posting, claim: Claim, assignment_id: int) -> bool
     if assignment is not None:
         end_work(assignment, State.ABANDONED)
     return assignment is not None
-
-
-def _end_earlier_attempts(participant: Participant, posting: Posting) -> None:
-    """End the earlier assignment: a worker who comes to the same posting with a new one has returned it.
-
-    A hit may be offered in several postings. The platform lets a worker hold one assignment of each, so work that is in
-    progress in another posting has not been returned and must not be lost.
-    """
-    assignments = Assignment.objects.select_for_update(of=("self",), no_key=True)
-    for assignment in assignments.filter(participant=participant, hit=posting.hit_id, state__in=HELD).order_by("pk"):
-        is_elsewhere = assignment.posting_id != posting.pk
-        if assignment.state != State.ACCEPTED:
-            raise NotAdmitted("done_elsewhere" if is_elsewhere else "done")
-        if is_elsewhere and assignment.expires_at > timezone.now():
-            raise NotAdmitted("open_elsewhere")
-        end_work(assignment, State.RETURNED)
 
 
 def _take_place(hit: Hit, posting: Posting, participant: Participant, claim: Claim, expires_at: datetime) -> Assignment:

@@ -144,10 +144,16 @@ def approve(*, outside: OutsideAssignment, platform: Platform, actor: str, feedb
 
     Returns the amount. This undoes a rejection, where the platform can. Raises PlatformTrouble.
     """
-    reward = outside.posting.pays
+    study, reward = outside.posting.study, outside.posting.pays
     undone = outside.state == OutsideState.REJECTED
+
+    def note() -> None:
+        if reward:
+            record_reward(outside=outside, actor=actor)
+        record(study=study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward))
+
     calls = platform.approve(outside, feedback=feedback, override=undone)
-    _decide(calls, platform, outside, OutsideState.APPROVED, lambda: _pay(outside, reward, actor))
+    _decide(calls, platform, outside, OutsideState.APPROVED, note)
     if undone:
         restored = restore_places(study=outside.posting.study, platform=platform.name, actor=actor)
         for posting in surplus_postings(restored, platform.name):
@@ -266,15 +272,6 @@ def _decide(
 
     make_all(calls, platform, study=outside.posting.study, posting=outside.posting, done=done, exact=exact)
     outside.refresh_from_db()
-
-
-def _pay(outside: OutsideAssignment, reward: Decimal, actor: str) -> None:
-    """Record what the platform has paid, once per submission and assignment."""
-    if reward:
-        record_reward(outside=outside, actor=actor)
-    record(
-        study=outside.posting.study, actor=actor, action="approve", assignment=outside.external_id, amount=str(reward)
-    )
 
 
 def send_bonus(

@@ -53,7 +53,13 @@ def add_account(*, entry: Entry, keys: Keys, unchecked: bool = False, actor: str
 
     ``unchecked``: save it although the platform cannot be reached. Keys that it refuses are never saved.
     """
-    refuse_if_any(_entry_problems(entry) + _key_problems(entry.platform, keys))
+    problems = []
+    if not entry.title.strip():
+        problems.append(Problem("title", "The account has no title.", "Write one, such as Writing lab on MTurk."))
+    if entry.endpoint not in dict(endpoints_of(entry.platform)):
+        fix = "Choose one from the list. An administrator adds others in HITSERVER_MTURK_ENDPOINTS."
+        problems.append(Problem("endpoint", "This server does not send keys to that address.", fix))
+    refuse_if_any(problems + _key_problems(entry.platform, keys))
     account = PlatformAccount(
         platform=entry.platform,
         title=entry.title.strip(),
@@ -177,16 +183,6 @@ def reseal_all() -> tuple[int, list[PlatformAccount]]:
             account.save(update_fields=["sealed"])
             count += 1
     return count, lost
-
-
-def _entry_problems(entry: Entry) -> list[Problem]:
-    problems = []
-    if not entry.title.strip():
-        problems.append(Problem("title", "The account has no title.", "Write one, such as Writing lab on MTurk."))
-    if entry.endpoint not in dict(endpoints_of(entry.platform)):
-        fix = "Choose one from the list. An administrator adds others in HITSERVER_MTURK_ENDPOINTS."
-        problems.append(Problem("endpoint", "This server does not send keys to that address.", fix))
-    return problems
 
 
 def _key_problems(platform: str, keys: Keys) -> list[Problem]:

@@ -72,13 +72,19 @@ def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
     with transaction.atomic():
         now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         settings = settings_of(now, platform)
-        refuse_if_any(
-            [
-                *_problems(now, platform),
-                *_payer_problems(now, platform, actor),
-                *platform.problems(now, settings, offered_hits(now)),
-            ]
-        )
+        problems = []
+        if now.status != Study.Status.LIVE:
+            problems.append(Problem("status", "The study is not live.", "Launch it first."))
+        if get_type(now.task_type).for_members:
+            what = "Members of the study do this work, so it cannot be offered to workers."
+            problems.append(Problem("platform", what, "Members start in the console, under Coding."))
+        if others := [name for name in platforms_of(now) if name != platform.name]:
+            what = f"The study is already offered on {others[0]}."
+            problems.append(Problem("platform", what, "Duplicate the study to offer it on another platform too."))
+        posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
+        if platform.has_accounts and not posted.exists():  # once the study is posted, its account pays for it
+            problems += payer_problems(platform.account, next(iter(people_called([actor])), None))
+        refuse_if_any([*problems, *platform.problems(now, settings, offered_hits(now))])
         planned = platform.plan(now, settings)
         for posting in planned:
             posting.state = State.PLANNED
@@ -88,27 +94,6 @@ def plan_postings(*, study: Study, platform: Platform, actor: str) -> int:
         if planned:
             record(study=now, actor=actor, action="plan postings", platform=platform.name, postings=len(planned))
     return len(planned)
-
-
-def _problems(study: Study, platform: Platform) -> list[Problem]:
-    problems = []
-    if study.status != Study.Status.LIVE:
-        problems.append(Problem("status", "The study is not live.", "Launch it first."))
-    if get_type(study.task_type).for_members:
-        what = "Members of the study do this work, so it cannot be offered to workers."
-        problems.append(Problem("platform", what, "Members start in the console, under Coding."))
-    if others := [name for name in platforms_of(study) if name != platform.name]:
-        what = f"The study is already offered on {others[0]}."
-        problems.append(Problem("platform", what, "Duplicate the study to offer it on another platform too."))
-    return problems
-
-
-def _payer_problems(study: Study, platform: Platform, actor: str) -> list[Problem]:
-    """Why ``actor`` may not spend the account's money on this study. Once it is posted, its account pays for it."""
-    posted = Posting.objects.filter(study=study, platform=platform.name).exclude(state=State.PLANNED)
-    if not platform.has_accounts or posted.exists():
-        return []
-    return payer_problems(platform.account, next(iter(people_called([actor])), None))
 
 
 def progress(study: Study, platform: Platform | type[Platform]) -> Posted:

@@ -12,7 +12,7 @@ from decimal import Decimal
 import pandas as pd
 
 from analysis.data import StudyData
-from analysis.description import Factor, QuestionDescription
+from analysis.description import Factor
 from analysis.factors import factors_of, item_levels, levels_in_order
 from analysis.planning.aims import SHARES, Goal
 from analysis.planning.costs import Work
@@ -114,17 +114,14 @@ def _scales_of(data: StudyData) -> tuple[Goal, dict[str, Scale]]:
         if question.scale.level in ("ordinal", "interval") and not question.targets
     ]
     numeric.sort(key=lambda question: question.topic not in scored)
-    scales = {question.topic: scale for question in numeric if (scale := _scale_of(question)) is not None}
+    scales = {
+        question.topic: Scale(scale.low, scale.high, len(scale.points))
+        for question in numeric
+        if 2 <= len((scale := question.ratings_scale).points) <= MOST_POINTS
+    }
     if not scales and any(question.scale.level == "pairwise" for question in description.questions):
         return "share", {"choice": SHARES}
     return "difference", scales
-
-
-def _scale_of(question: QuestionDescription) -> Scale | None:
-    scale = question.ratings_scale
-    if not 2 <= len(scale.points) <= MOST_POINTS:
-        return None
-    return Scale(scale.low, scale.high, len(scale.points))
 
 
 def variances_of_study(study: Study, scale: Scale, criterion: str = "") -> Variances:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from analysis.quality_control.answers import changed_answers
 from analysis.quality_control.crowd import Crowd, far_from_others
 from analysis.quality_control.rules import Settings, by_rule, find_in_words
-from analysis.quality_control.work import Answered, Finding, Work
+from analysis.quality_control.work import Answered, Finding
 from annotation.many_ids import among
 from annotation.models import Flag, QualityCheck, Study, Submission, Webhook
 from annotation.task_types.registry import UnknownTaskType
@@ -57,7 +57,13 @@ def check_quality(*, study: Study, actor: str, progress: Callable[[int], None] |
         new += _store(rows)
         count += len(batch)
         last = batch[-1].pk
-    new += _store(_flags_of_workers(settings, seen))
+    if (threshold := settings.at("far_from_others")) is not None:
+        # A flag on every submission of a worker who is far from the others.
+        rows, now = [], timezone.now()
+        for crowd in seen.crowds.values():
+            for worker, finding in far_from_others(crowd.distances(), threshold).items():
+                rows += [_flag(finding, {"submission_id": pk, "created_at": now}) for pk in seen.of_worker[worker]]
+        new += _store(rows)
     if new:
         announce(study=study, event=Webhook.Event.REVIEW_NEEDED, new_flags=len(new))
     return QualityCheck.objects.create(study=study, submissions=count, flags=by_rule(new), actor=actor)
@@ -72,39 +78,23 @@ def _findings(submission: Submission, settings: Settings, seen: _Seen) -> Iterat
     yield from findings_in(work, settings, written_texts(stored.pages, stored.answers), where=where)
     yield from find_in_words(work, settings)
     if (threshold := settings.at("contradictory")) is not None:
-        yield from _changed(submission, work, threshold, seen)
+        # Answers that differ from the worker's earlier answer to the same question about the same item.
+        for answer in work.answers:
+            if not answer.item or answer.share is None:
+                continue
+            key = submission.participant_id, answer.item, answer.question, answer.target
+            other, before = seen.first.setdefault(key, (submission.pk, answer))
+            if other != submission.pk:
+                yield from changed_answers(before, answer, threshold, other=other)
     if settings.at("far_from_others") is not None and not stored.task.own_work:
         worker = str(participant.pk)
         seen.crowds[participant.synthetic].add(worker, work.answers)
         seen.of_worker.setdefault(worker, []).append(submission.pk)
 
 
-def _changed(submission: Submission, work: Work, threshold: float, seen: _Seen) -> Iterator[Finding]:
-    """Answers that differ from the worker's earlier answer to the same question about the same item."""
-    for answer in work.answers:
-        if not answer.item or answer.share is None:
-            continue
-        key = submission.participant_id, answer.item, answer.question, answer.target
-        other, before = seen.first.setdefault(key, (submission.pk, answer))
-        if other != submission.pk:
-            yield from changed_answers(before, answer, threshold, other=other)
-
-
 def _flag(finding: Finding, links: dict[str, object]) -> Flag:
     columns = flag_columns(finding, links)
     return Flag(**{("other_id" if name == "other" else name): value for name, value in columns.items()})
-
-
-def _flags_of_workers(settings: Settings, seen: _Seen) -> list[Flag]:
-    """A flag on every submission of a worker who is far from the others."""
-    threshold = settings.at("far_from_others")
-    if threshold is None:
-        return []
-    now, rows = timezone.now(), []
-    for crowd in seen.crowds.values():
-        for worker, finding in far_from_others(crowd.distances(), threshold).items():
-            rows += [_flag(finding, {"submission_id": pk, "created_at": now}) for pk in seen.of_worker[worker]]
-    return rows
 
 
 @transaction.atomic

@@ -62,7 +62,13 @@ def _read(
         if not any(cells):
             continue
         if len(cells) != len(columns):
-            _wrong_width(number, cells, columns, problems)
+            what = f"This row has {counted(len(cells), 'cell')}, the header has {len(columns)}."
+            if len(cells) > len(columns):
+                fix = "Put quotes around cells that contain the separator, or remove the extra cells."
+                problems.add(number, f"cell {len(columns) + 1}", what, fix)
+            else:
+                fix = "Add the missing cells (they may be empty), or close a quotation mark in the row before."
+                problems.add(number, columns[len(cells)], what, fix)
             continue
         _check(number, columns, cells, problems, encoding)
         if problems.total > in_header:
@@ -98,7 +104,15 @@ def _records(text: Iterator[str], delimiter: str, problems: Problems) -> Iterato
         except StopIteration:
             return
         except csv.Error as error:
-            what, fix = _csv_error(str(error), start, reader.line_num)
+            lines = f"line {start}" if start >= reader.line_num else f"lines {start} to {reader.line_num}"
+            what = f"A quotation mark is not closed, or a cell is far too long ({lines} of the file)."
+            fix = "Close it, or write it twice if it is part of the text."
+            if "expected after" in str(error):
+                what = f"There is text after a closing quotation mark ({lines} of the file)."
+                fix = (
+                    "Put the whole cell in quotation marks and write each quotation mark inside it twice: "
+                    '"she said ""yes"""'
+                )
             problems.add(number, "", what, fix)
             number += 1
             if reader.line_num > start:
@@ -106,18 +120,6 @@ def _records(text: Iterator[str], delimiter: str, problems: Problems) -> Iterato
             continue
         yield number, cells
         number += 1
-
-
-def _csv_error(error: str, first: int, last: int) -> tuple[str, str]:
-    lines = f"line {first}" if first >= last else f"lines {first} to {last}"
-    if "expected after" in error:
-        what = f"There is text after a closing quotation mark ({lines} of the file)."
-        return (
-            what,
-            'Put the whole cell in quotation marks and write each quotation mark inside it twice: "she said ""yes"""',
-        )
-    what = f"A quotation mark is not closed, or a cell is far too long ({lines} of the file)."
-    return what, "Close it, or write it twice if it is part of the text."
 
 
 def _header(
@@ -139,13 +141,3 @@ def _header(
     for problem in name_problems(columns):
         cell_problems.add(problem.row, problem.column, problem.what, problem.fix)
     return columns
-
-
-def _wrong_width(number: int, cells: Sequence[str], columns: Sequence[str], problems: Problems) -> None:
-    what = f"This row has {counted(len(cells), 'cell')}, the header has {len(columns)}."
-    if len(cells) > len(columns):
-        fix = "Put quotes around cells that contain the separator, or remove the extra cells."
-        problems.add(number, f"cell {len(columns) + 1}", what, fix)
-    else:
-        fix = "Add the missing cells (they may be empty), or close a quotation mark in the row before."
-        problems.add(number, columns[len(cells)], what, fix)

@@ -101,7 +101,13 @@ class EncodingCheck:
         if self.encoding == UTF16:
             return True
         if self.encoding == WINDOWS:
-            self._compare(number, column, cell)
+            try:
+                cell.encode("cp1252").decode()
+            except UnicodeError:
+                self._others += 1
+            else:
+                self._first = self._first if self._like_utf8 else (number, cell)
+                self._like_utf8 += 1
         elif len(self._preview) < SHOWN_CELLS:
             self._preview.append(Preview(number, _as_windows(column), _as_windows(cell)))
         bad = BAD_BYTE.search(cell)
@@ -121,15 +127,6 @@ class EncodingCheck:
         what = f"Not UTF-8: byte 0x{byte[0]:02X}{hint} {position}"
         self.problems.add(number, readable(column), what, SAVE_AS_UTF8)
         return False
-
-    def _compare(self, number: int, column: str, cell: str) -> None:
-        try:
-            cell.encode("cp1252").decode()
-        except UnicodeError:
-            self._others += 1
-        else:
-            self._first = self._first if self._like_utf8 else (number, cell)
-            self._like_utf8 += 1
 
     def finish(self) -> None:
         """Records that the whole file has another encoding than somebody chose."""

@@ -57,24 +57,24 @@ def read_folder(file: BinaryIO, name: str, options: ReadingOptions, limit: int |
                     what = "The folder contains Arrow files, as save_to_disk() writes them."
                     raise refused(what, "Save it as Parquet instead: Dataset.to_parquet() does.")
                 raise refused("The zip file contains no data files.", _EXAMPLE)
-            return _read_split(archive, name, _chosen(splits, options.split), splits, options)
+            return _read_split(archive, name, splits, options)
 
 
 def _splits(names: list[str]) -> dict[str, list[str]]:
     """The data files of each split."""
-    data = [member for member in sorted(names) if _is_data(member)]
+    data = []
+    for member in sorted(names):
+        path = PurePosixPath(member)
+        hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
+        is_description = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
+        is_folder = member.endswith("/")
+        if not is_folder and not hidden and not is_description and path.suffix.lower() in _SUFFIXES:
+            data.append(member)
     splits: dict[str, list[str]] = {}
     for member in data:
         if split := _split_of(member):
             splits.setdefault(split, []).append(member)
     return splits if splits or not data else {"train": data}
-
-
-def _is_data(member: str) -> bool:
-    path = PurePosixPath(member)
-    hidden = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-    is_description = path.name in _IGNORED_NAMES or path.stem.upper() in ("README", "LICENSE")
-    return not member.endswith("/") and not hidden and not is_description and path.suffix.lower() in _SUFFIXES
 
 
 def _split_of(member: str) -> str:
@@ -90,23 +90,15 @@ def _split_of(member: str) -> str:
     return ""
 
 
-def _chosen(splits: dict[str, list[str]], wanted: str) -> str:
-    offer = _offer_of(splits)
-    if wanted and wanted not in splits:
-        raise refused(f"There is no split “{wanted[:60]}”.", f"The splits are {', '.join(splits)[:500]}.", offer)
-    if not wanted and len(splits) > 1:
+def _read_split(archive: zipfile.ZipFile, name: str, splits: dict[str, list[str]], options: ReadingOptions) -> Table:
+    offer = Offer("split", [(split, f"{split} ({counted(len(files), 'file')})") for split, files in splits.items()])
+    if options.split and options.split not in splits:
+        what = f"There is no split “{options.split[:60]}”."
+        raise refused(what, f"The splits are {', '.join(splits)[:500]}.", offer)
+    if not options.split and len(splits) > 1:
         what = f"The folder has {len(splits)} splits: {', '.join(splits)[:500]}."
         raise refused(what, "Choose the split with the items.", offer)
-    return wanted or next(iter(splits))
-
-
-def _offer_of(splits: dict[str, list[str]]) -> Offer:
-    return Offer("split", [(split, f"{split} ({counted(len(files), 'file')})") for split, files in splits.items()])
-
-
-def _read_split(
-    archive: zipfile.ZipFile, name: str, split: str, splits: dict[str, list[str]], options: ReadingOptions
-) -> Table:
+    split = options.split or next(iter(splits))
     members = splits[split]
     _refuse_incomplete(split, members)
     inner = replace(options, split="", mapping={})
@@ -131,7 +123,7 @@ def _read_split(
         check_size(len(rows), len(columns))
     if len(members) > 1:
         notes[f"The rows of {len(members)} files of the split {split} were read in the order of their names."] = None
-    return Table(columns, rows, name, notes=list(notes), offer=_offer_of(splits) if len(splits) > 1 else None)
+    return Table(columns, rows, name, notes=list(notes), offer=offer if len(splits) > 1 else None)
 
 
 def _read_member(archive: zipfile.ZipFile, member: str, options: ReadingOptions) -> Table:

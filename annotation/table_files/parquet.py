@@ -116,7 +116,7 @@ def _writer(kind: pa.DataType) -> Callable[[Any], str]:
     """What makes text of the values of a column."""
     kind = _plain_type(kind)
     if pa.types.is_nested(kind):
-        return lambda value: json.dumps(value, ensure_ascii=False, default=_in_json)
+        return lambda value: json.dumps(value, ensure_ascii=False, default=_text)
     if pa.types.is_float32(kind):
         return lambda value: str(np.float32(value))
     if pa.types.is_float16(kind):
@@ -132,10 +132,6 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime | date | time):
         return value.isoformat()
     return format(value, "f") if isinstance(value, Decimal) else str(value)
-
-
-def _in_json(value: Any) -> str:
-    return _text(value)
 
 
 def _cell(value: Any, write: Callable[[Any], str], number: int, column: str, problems: Problems) -> str:

@@ -56,7 +56,11 @@ def read_workbook(file: BinaryIO, name: str, sheet: str, limit: int | None) -> T
         if not start:
             raise refused("The file is empty.", "Choose the file with the items.")
         if start == OLE:
-            raise _old_workbook(whole)
+            if "EncryptedPackage".encode("utf-16-le") in whole.read():
+                fix = "In Excel, choose File, Info, Protect Workbook, Encrypt with Password, and clear the password."
+                raise refused("The workbook is protected by a password.", fix)
+            what = "This is a workbook of Excel 97 to 2003 (.xls), though its name ends in .xlsx."
+            raise refused(what, "Open it in Excel or LibreOffice and save it as .xlsx.")
         damaged = refused(
             "This is no Excel workbook, or it is damaged.", "Open it in Excel or LibreOffice and save it as .xlsx."
         )
@@ -78,15 +82,6 @@ def read_workbook(file: BinaryIO, name: str, sheet: str, limit: int | None) -> T
                 raise damaged from error
             finally:
                 workbook.close()
-
-
-def _old_workbook(file: BinaryIO) -> TableProblems:
-    """An OLE file: a workbook with a password, or one of Excel 97 to 2003."""
-    if "EncryptedPackage".encode("utf-16-le") in file.read():
-        fix = "In Excel, choose File, Info, Protect Workbook, Encrypt with Password, and clear the password."
-        return refused("The workbook is protected by a password.", fix)
-    what = "This is a workbook of Excel 97 to 2003 (.xls), though its name ends in .xlsx."
-    return refused(what, "Open it in Excel or LibreOffice and save it as .xlsx.")
 
 
 def _refuse_entities(archive: zipfile.ZipFile) -> None:

@@ -65,7 +65,13 @@ _COLOURS = re.compile(r' (?:bgcolor|color)="')
 
 def cleaned(html: str) -> str:
     """Formatted content with only known elements and attributes. Raises BadXml if it is not well-formed."""
-    wrapped = f"<formatted>{_without_html_entities(html)}</formatted>".encode("utf-8", "surrogatepass")
+
+    def character(match: re.Match[str]) -> str:
+        """The character of an entity that only XHTML names: XML without a document type defines only five of them."""
+        name = match[1]
+        return match[0] if name in _OWN_TO_XML or name not in name2codepoint else chr(name2codepoint[name])
+
+    wrapped = f"<formatted>{_ENTITY.sub(character, html)}</formatted>".encode("utf-8", "surrogatepass")
     root = parse_bytes(wrapped, "Formatted content must be well-formed XHTML")
     return "".join(_written(root))
 
@@ -73,16 +79,6 @@ def cleaned(html: str) -> str:
 def has_colours(clean: str) -> bool:
     """Whether the text sets colours, which were chosen for a white page."""
     return bool(_COLOURS.search(clean))
-
-
-def _without_html_entities(html: str) -> str:
-    """Replaces XHTML's named entities with their characters: XML without a document type defines only five of them."""
-
-    def character(match: re.Match[str]) -> str:
-        name = match[1]
-        return match[0] if name in _OWN_TO_XML or name not in name2codepoint else chr(name2codepoint[name])
-
-    return _ENTITY.sub(character, html)
 
 
 def _written(element: ET.Element) -> Iterator[str]:

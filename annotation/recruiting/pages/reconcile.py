@@ -118,9 +118,13 @@ def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
     works = Assignment.objects.select_related("hit__study", "posting", "participant__worker")
     work = get_object_or_404(works, pk=_pk(request, "work"), hit__study=study)
     try:
+        amount = Decimal(request.POST.get("amount", "").strip()[:20])
+    except InvalidOperation:
+        amount = Decimal("NaN")  # the service refuses it
+    try:
         owed = compensate(
             work=work,
-            amount=_amount(request),
+            amount=amount,
             reason=request.POST.get("reason", ""),
             platform=connect(work.participant.worker.platform, study),
             actor=request.user.get_username(),
@@ -140,11 +144,3 @@ def pay_outside(request: SignedIn, study: Study) -> HttpResponseBase:
 def _pk(request: SignedIn, name: str) -> int:
     text = request.POST.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else 0
-
-
-def _amount(request: SignedIn) -> Decimal:
-    """The amount in the form, in USD. If it is not a number, an amount that the service refuses."""
-    try:
-        return Decimal(request.POST.get("amount", "").strip()[:20])
-    except InvalidOperation:
-        return Decimal("NaN")

@@ -7,8 +7,6 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 
-import pyarrow as pa
-
 from analysis.paper.parquet_card import CardTable, parquet_card
 from annotation.record_writers import Sheet
 from annotation.results.description import describe_study
@@ -33,15 +31,12 @@ def dataset_chunks(request: Request, sheets: Mapping[str, Callable[[Request], Sh
                     table.seek(0)
                     with archive.open(zipfile.ZipInfo(file), "w", force_zip64=True) as member:
                         shutil.copyfileobj(table, member)
-                tables.append(CardTable(name, file, rows, {field.name: _dtype(field.type) for field in schema}))
+                # `datasets` calls a double float64, and everything else as Arrow does.
+                dtypes = {field.name: {"double": "float64"}.get(str(field.type), str(field.type)) for field in schema}
+                tables.append(CardTable(name, file, rows, dtypes))
             card = parquet_card(describe_study(request.study), tables)
             archive.writestr(zipfile.ZipInfo("README.md"), card.encode("utf-8", "replace"))
         yield b"", tables[0].rows
         out.seek(0)
         while piece := out.read(_PIECE):
             yield piece, 0
-
-
-def _dtype(kind: pa.DataType) -> str:
-    """The name of a type in `datasets`."""
-    return {"double": "float64"}.get(str(kind), str(kind))

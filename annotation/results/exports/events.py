@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, OuterRef, Prefetch, Q
 
 from annotation.instrument import Instrument, shown_to
 from annotation.models import Arm, Assignment, EventBatch, Step, Study
@@ -17,7 +17,7 @@ from annotation.record_writers import Record, Sheet, csv_bytes, utc
 from annotation.recruiting.confirmation_marks import Marks
 from annotation.results.exports.request import ExportError, Request
 from annotation.task_types.registry import get_type
-from annotation.work.edit_log import BoxLog, boxes_of, records_edits
+from annotation.work.edit_log import boxes_of, records_edits
 
 #: Assignments at a time.
 BATCH = 10
@@ -49,19 +49,7 @@ def events_file(study: Study) -> Iterator[bytes]:
 def _batches(request: Request) -> Iterator[list[Record]]:
     marks = Marks(request.study)
     instrument = lru_cache(maxsize=None)(lambda arm: Instrument.of(request.study, arm))
-    assignments = _assignments(request)
-    last = 0
-    while page := list(assignments.filter(pk__gt=last)[:BATCH]):
-        yield [
-            row
-            for assignment in page
-            for row in _rows(assignment, request, instrument(assignment.participant.arm), marks)
-        ]
-        last = page[-1].pk
-
-
-def _assignments(request: Request) -> QuerySet[Assignment]:
-    """The assignments with a page that was sent or recorded."""
+    # The assignments with a page that was sent or recorded.
     steps, batches = (model.objects.filter(assignment=OuterRef("pk")) for model in (Step, EventBatch))
     assignments = (
         Assignment.objects.filter(Q(Exists(steps)) | Q(Exists(batches)), hit__study=request.study)
@@ -71,7 +59,14 @@ def _assignments(request: Request) -> QuerySet[Assignment]:
     )
     if request.simulated is not None:
         assignments = assignments.filter(participant__synthetic=request.simulated)
-    return assignments
+    last = 0
+    while page := list(assignments.filter(pk__gt=last)[:BATCH]):
+        yield [
+            row
+            for assignment in page
+            for row in _rows(assignment, request, instrument(assignment.participant.arm), marks)
+        ]
+        last = page[-1].pk
 
 
 def _rows(assignment: Assignment, request: Request, instrument: Instrument, marks: Marks) -> Iterator[Record]:
@@ -89,15 +84,11 @@ def _rows(assignment: Assignment, request: Request, instrument: Instrument, mark
     answers = [step.answers for step in assignment.steps.all()]
     pages = instrument.pages(shown_to(assignment, instrument), answers)
     for box in boxes_of(assignment, instrument, pages):
-        yield from _box_rows(box, assignment_cells, no, yes)
-
-
-def _box_rows(box: BoxLog, assignment_cells: Record, no: object, yes: object) -> Iterator[Record]:
-    matches = None if box.matches is None else yes if box.matches else no
-    start = [*assignment_cells, box.page, box.key, yes if box.recorded else no, matches]
-    if not box.edits:
-        yield [*start, None, None, None, "", "", None, None, ""]
-    views = {view: number for number, view in enumerate(dict.fromkeys(edit.view for edit in box.edits), start=1)}
-    for number, edit in enumerate(box.edits, start=1):
-        when = (number, views[edit.view], edit.at, utc(edit.moment))
-        yield [*start, *when, edit.how, edit.position, edit.deleted, edit.inserted]
+        matches = None if box.matches is None else yes if box.matches else no
+        start = [*assignment_cells, box.page, box.key, yes if box.recorded else no, matches]
+        if not box.edits:
+            yield [*start, None, None, None, "", "", None, None, ""]
+        views = {view: number for number, view in enumerate(dict.fromkeys(edit.view for edit in box.edits), start=1)}
+        for number, edit in enumerate(box.edits, start=1):
+            when = (number, views[edit.view], edit.at, utc(edit.moment))
+            yield [*start, *when, edit.how, edit.position, edit.deleted, edit.inserted]

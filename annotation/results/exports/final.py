@@ -9,7 +9,7 @@ from annotation.record_writers import Record, Sheet, utc
 from annotation.results.exports.request import ExportError, Request
 from annotation.review.adjudicating import adjudicated_question
 from annotation.task_types.kinds.choices import ChoicesQuestion
-from annotation.work.coded_items import CodedItem, coded_items
+from annotation.work.coded_items import coded_items
 
 BATCH = 500
 COLUMNS = (
@@ -37,28 +37,22 @@ def final_sheet(request: Request) -> Sheet:
 def _batches(request: Request, question: ChoicesQuestion) -> Iterator[list[Record]]:
     names = dict(Participant.objects.filter(study=request.study).values_list("pk", "pseudonym"))
     items = coded_items(request.study, simulated=request.simulated)
-    for start in range(0, len(items), BATCH):
-        yield [row for item in items[start : start + BATCH] for row in _rows(request, question, item, names)]
-
-
-def _rows(request: Request, question: ChoicesQuestion, item: CodedItem, names: dict[int, str]) -> Iterator[Record]:
     no, yes = request.yes_no
-    final, settled = item.final, item.settled
-    for option in question.options:
-        by = [names[person] for person, chosen in item.given.items() if option.key in chosen]
-        yield [
-            request.study.slug,
-            item.name,
-            question.topic,
-            option.key,
-            option.label,
-            option.group,
-            len(item.given),
-            len(by),
-            " ".join(by),
-            "" if final is None else (yes if option.key in final else no),
-            DECIDED[item.state],
-            settled.by if settled else "",
-            utc(settled.at) if settled else "",
-            settled.note if settled else "",
-        ]
+    for start in range(0, len(items), BATCH):
+        records: list[Record] = []
+        for item in items[start : start + BATCH]:
+            final, settled = item.final, item.settled
+            for option in question.options:
+                by = [names[person] for person, chosen in item.given.items() if option.key in chosen]
+                records.append(
+                    [
+                        *(request.study.slug, item.name, question.topic, option.key, option.label, option.group),
+                        *(len(item.given), len(by), " ".join(by)),
+                        "" if final is None else (yes if option.key in final else no),
+                        DECIDED[item.state],
+                        settled.by if settled else "",
+                        utc(settled.at) if settled else "",
+                        settled.note if settled else "",
+                    ]
+                )
+        yield records

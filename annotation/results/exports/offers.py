@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 from annotation.instrument import asks_for_offers
 from annotation.models import Offer, Pull
@@ -46,26 +45,26 @@ def _batches(request: Request) -> Iterator[list[Record]]:
     if request.simulated is not None:
         offers = offers.filter(assignment__participant__synthetic=request.simulated)
     rows = offers.values_list(*_FIELDS)
+    no, yes = request.yes_no
     last = 0
     while page := list(rows.filter(pk__gt=last)[:BATCH]):
         places = {pk: where for pk, *where in offers.filter(pk__gt=last).values_list("pk", *_WHERE)[:BATCH]}
-        typed = _typed({assignment for assignment, *_ in places.values()})
-        yield [_record(row, request, marks, typed.get(tuple(places[row[0]]), "")) for row in page]
+        # What writers had typed when they asked for suggestions, as JSON, by assignment, step and number.
+        pulls = Pull.objects.filter(assignment__in={assignment for assignment, *_ in places.values()})
+        typed_at = {
+            tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True)
+            for *where, typed in pulls.values_list(*_WHERE, "typed")
+        }
+        records: list[Record] = []
+        for pk, submission, worker, synthetic, arm, item, step, *offer_cells in page:
+            *middle, asked_at, shown_at, text, chosen, switches = offer_cells
+            use = [yes if synthetic else no, *request.use(marks, submission)]
+            records.append(
+                [
+                    *(request.study.slug, pk, submission, worker, *use, arm, item or "", step + 1, *middle),
+                    *(utc(asked_at), utc(shown_at), text, None if chosen is None else yes if chosen else no),
+                    *(switches, typed_at.get(tuple(places[pk]), "")),
+                ]
+            )
+        yield records
         last = page[-1][0]
-
-
-def _typed(assignments: set[int]) -> dict[tuple[int, ...], str]:
-    """What writers had typed when they asked for suggestions, as JSON, by assignment, step and number."""
-    pulls = Pull.objects.filter(assignment__in=assignments).values_list(*_WHERE, "typed")
-    return {tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True) for *where, typed in pulls}
-
-
-def _record(row: tuple[Any, ...], request: Request, marks: Marks, typed: str) -> Record:
-    pk, submission, worker, synthetic, arm, item, step, *offer_cells = row
-    *middle, asked_at, shown_at, text, chosen, switches = offer_cells
-    no, yes = request.yes_no
-    return [
-        *(request.study.slug, pk, submission, worker, yes if synthetic else no, *request.use(marks, submission), arm),
-        *(item or "", step + 1, *middle, utc(asked_at), utc(shown_at), text),
-        *(None if chosen is None else yes if chosen else no, switches, typed),
-    ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from annotation.models import Output
 from annotation.record_writers import Record, Sheet, utc
 from annotation.recruiting.confirmation_marks import Marks
-from annotation.results.exports.request import ExportError, Request
+from annotation.results.exports.request import ExportError, Request, pages_by_pk
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000
@@ -43,18 +42,14 @@ def _batches(request: Request, width: int) -> Iterator[list[Record]]:
     outputs = Output.objects.filter(study=request.study, submission__participant__redacted_at=None).order_by("pk")
     if request.simulated is not None:
         outputs = outputs.filter(submission__participant__synthetic=request.simulated)
-    rows = outputs.values_list(*_FIELDS, *_SUBMISSION_FIELDS, *_REST)
-    last = 0
-    while page := list(rows.filter(pk__gt=last)[:BATCH]):
-        yield [_record(row, request, marks, width) for row in page]
-        last = page[-1][0]
-
-
-def _record(row: tuple[Any, ...], request: Request, marks: Marks, width: int) -> Record:
-    pk, kind, item, context, label_name, label_value, texts, worker, synthetic, submission, arm, received = row
     no, yes = request.yes_no
-    use = [yes if synthetic else no, *request.use(marks, submission)]
-    # New outputs since the columns were counted may contain more texts than fit. They belong to the next file.
-    cells = [*texts, *[""] * width][:width]
-    before = [request.study.slug, pk, kind, item or "", context, label_name, label_value]
-    return [*before, *cells, worker, *use, arm, submission, utc(received)]
+    for page in pages_by_pk(outputs.values_list(*_FIELDS, *_SUBMISSION_FIELDS, *_REST), BATCH):
+        records: list[Record] = []
+        for row in page:
+            pk, kind, item, context, label_name, label_value, texts, worker, synthetic, submission, arm, received = row
+            use = [yes if synthetic else no, *request.use(marks, submission)]
+            # New outputs since the columns were counted may contain more texts than fit. They belong to the next file.
+            cells = [*texts, *[""] * width][:width]
+            before = [request.study.slug, pk, kind, item or "", context, label_name, label_value]
+            records.append([*before, *cells, worker, *use, arm, submission, utc(received)])
+        yield records

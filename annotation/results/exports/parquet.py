@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import IO, Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.record_writers import Record, Sheet, readable_text
+from annotation.record_writers import Sheet, readable_text
 
 #: Records of a row group.
 GROUP = 20_000
@@ -49,24 +50,13 @@ def write_parquet(sheet: Sheet, out: BinaryIO | IO[bytes]) -> tuple[pa.Schema, i
         fields = zip(sheet.columns, kinds, strict=True)
         schema = pa.schema([pa.field(name, kind.type) for name, kind in fields])
         with pq.ParquetWriter(out, schema, compression="zstd") as writer:
-            for records in _groups(waiting):
+            while records := [json.loads(line) for line in islice(waiting, GROUP)]:
                 columns = [
                     pa.array([kind.value(record[index]) for record in records], kind.type)
                     for index, kind in enumerate(kinds)
                 ]
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
     return schema, number
-
-
-def _groups(lines: IO[str]) -> Iterator[Sequence[Record]]:
-    group: list[Record] = []
-    for line in lines:
-        group.append(json.loads(line))
-        if len(group) == GROUP:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 class _Kind:

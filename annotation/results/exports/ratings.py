@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import F, TextField
 from django.db.models.functions import Cast
@@ -14,7 +14,7 @@ from annotation.record_writers import Record, Sheet, utc
 from annotation.recruiting.confirmation_marks import Marks
 from annotation.results.criteria import Criteria
 from annotation.results.exports.long_columns import LongColumns
-from annotation.results.exports.request import Request
+from annotation.results.exports.request import Request, pages_by_pk
 from annotation.task_types.items import Json
 from annotation.task_types.placements import Placement, Seen
 from annotation.work.left_out import Reasons
@@ -62,7 +62,11 @@ def long_sheet(request: Request) -> Sheet:
 
 def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iterator[list[Record]]:
     marks, reasons = Marks(request.study), Reasons(request.study)
-    for ratings in _rating_pages(request):
+    rows = Rating.objects.filter(study=request.study).order_by("pk")
+    if request.simulated is not None:
+        rows = rows.filter(participant__synthetic=request.simulated)
+    fields = ("pk", "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds")
+    for ratings in pages_by_pk(rows.values_list(*fields), BATCH):
         sent = _submissions({row[1] for row in ratings}, request, columns)
         items = _items({row[2] for row in ratings if row[2] is not None}, columns)
         records: list[Record] = []
@@ -97,22 +101,12 @@ def _part_cells(placement: Placement, target: str, option: str, width: int) -> R
     return [placement.item_position, target, *texts, placement.part_position, placement.side]
 
 
-def _rating_pages(request: Request) -> Iterator[list[tuple[Any, ...]]]:
-    """Ratings in pages by primary key, so that no cursor and no transaction stays open while a slow client reads."""
-    ratings = Rating.objects.filter(study=request.study).order_by("pk")
-    if request.simulated is not None:
-        ratings = ratings.filter(participant__synthetic=request.simulated)
-    rows = ratings.values_list(
-        "pk", "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds"
-    )
-    last = 0
-    while page := list(rows.filter(pk__gt=last)[:BATCH]):
-        yield page
-        last = page[-1][0]
-
-
 def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -> dict[int, Sent]:
-    flags = _flags(ids)
+    # The different reasons for a submission's flags, in alphabetical order.
+    reasons: dict[int, list[str]] = {}
+    near = Flag.objects.filter(submission_id__gte=min(ids), submission_id__lte=max(ids))
+    for submission, reason in near.order_by("reason").values_list("submission_id", "reason").distinct():
+        reasons.setdefault(submission, []).append(reason)
     fields = _SUBMISSION_FIELDS + (_WORKER_FIELDS if request.with_worker_ids else ())
     rows = (
         Submission.objects.filter(pk__in=ids)
@@ -124,18 +118,9 @@ def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -
     for pk, pseudonym, synthetic, arm, arm_name, received, seconds, hit, number, *rest in rows:
         who = [request.study.slug, pk, pseudonym, yes if synthetic else no, *columns.arm_cells[arm]]
         order = json.loads(rest[4])
-        submissions[pk] = Sent(hit, arm_name, order, who, flags.get(pk, ""), [utc(received), seconds, number, *rest])
+        flags = " ".join(reasons.get(pk, ()))
+        submissions[pk] = Sent(hit, arm_name, order, who, flags, [utc(received), seconds, number, *rest])
     return submissions
-
-
-def _flags(ids: Collection[int]) -> dict[int, str]:
-    """The different reasons for a submission's flags, in alphabetical order."""
-    reasons: dict[int, list[str]] = {}
-    near = Flag.objects.filter(submission_id__gte=min(ids), submission_id__lte=max(ids))
-    flags = near.order_by("reason").values_list("submission_id", "reason")
-    for submission, reason in flags.distinct():
-        reasons.setdefault(submission, []).append(reason)
-    return {submission: " ".join(names) for submission, names in reasons.items()}
 
 
 def _items(items: Iterable[int], columns: LongColumns) -> dict[tuple[int, int], ItemInHit]:

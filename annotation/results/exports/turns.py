@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from annotation.models import Offer, Rating, Study, Submission
 from annotation.record_writers import Record, Sheet
 from annotation.recruiting.confirmation_marks import Marks
-from annotation.results.exports.request import ExportError, Request
+from annotation.results.exports.request import ExportError, Request, pages_by_pk
 from annotation.task_types.registry import get_type
 
 if TYPE_CHECKING:
@@ -93,8 +93,7 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
     if request.simulated is not None:
         submissions = submissions.filter(participant__synthetic=request.simulated)
     rows = submissions.values_list("pk", "participant__pseudonym", "participant__synthetic", "participant__arm__name")
-    last = 0
-    while page := list(rows.filter(pk__gt=last)[:BATCH]):
+    for page in pages_by_pk(rows, BATCH):
         ids = [row[0] for row in page]
         turns, offers = _turns(ids, rules.topic), _offers(ids)
         writer_by_submission = {row[0]: row for row in page}
@@ -105,7 +104,6 @@ def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
             use = marks.included(pk), str(marks.confirmation(pk))
             batch.append(Story(pk, worker, synthetic, *use, arm, item, lines))
         yield batch
-        last = ids[-1]
 
 
 def _turns(submissions: Sequence[int], topic: str) -> Mapping[tuple[int, str], dict[int, str]]:

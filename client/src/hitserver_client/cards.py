@@ -27,14 +27,11 @@ class Overview:
             lines.append(f"{study['items']:,} items; {study['submitted']:,} of {study['wanted']:,} submissions")
         else:
             lines.append(f"{progress['items_done']:,} of {progress['items']:,} items have all their ratings")
-            lines.append(f"{progress['submitted']:,} of {progress['wanted']:,} submissions, {self._people()}")
+            count, simulated = progress.get("workers", 0), progress.get("workers_synthetic", 0)
+            people = f"by {count:,} worker{'' if count == 1 else 's'}"
+            people += f" ({simulated:,} of them simulated)" if simulated else ""
+            lines.append(f"{progress['submitted']:,} of {progress['wanted']:,} submissions, {people}")
         return [*lines, f"Cost: {self.cost}"] if self.cost else lines
-
-    def _people(self) -> str:
-        progress = self.progress or {}
-        count, simulated = progress.get("workers", 0), progress.get("workers_synthetic", 0)
-        people = f"by {count:,} worker{'' if count == 1 else 's'}"
-        return f"{people} ({simulated:,} of them simulated)" if simulated else people
 
     def html(self) -> str:
         wanted, sent = self.study["wanted"], self.study["submitted"]

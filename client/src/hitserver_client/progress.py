@@ -12,7 +12,9 @@ class Bar:
     """How far something is. ``shown`` None: only where somebody looks, that is in a terminal or a notebook."""
 
     def __init__(self, title: str, total: int, unit: str, *, shown: bool | None = None) -> None:
-        visible = shown if shown is not None else sys.stderr.isatty() or _in_notebook()
+        shell = sys.modules.get("IPython")
+        in_notebook = shell is not None and shell.get_ipython() is not None
+        visible = shown if shown is not None else sys.stderr.isatty() or in_notebook
         scale = unit == "B"
         self.bar: Any = tqdm(
             desc=title, total=total or None, unit=unit, unit_scale=scale, disable=not visible, leave=False
@@ -31,8 +33,3 @@ class Bar:
         """Show that ``done`` of ``total`` are done; a total of 0 is not known."""
         self.bar.total = total or self.bar.total
         self.bar.update(done - self.bar.n)
-
-
-def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and shell.get_ipython() is not None

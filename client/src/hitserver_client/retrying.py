@@ -23,17 +23,14 @@ def wait_after(attempt: int, status: int | None, headers: Mapping[str, str]) -> 
     """
     if attempt + 1 >= TRIES:
         return None
-    stated = _seconds(headers.get("retry-after", ""))
+    header = headers.get("retry-after", "")
+    stated = float(header) if header.isascii() and header.isdigit() else None
     if status in (409, 429):
         return stated if stated is not None and stated <= LONGEST_WAIT else None
     if status == 503 or status is None:
         return stated if stated is not None and stated <= LONGEST_WAIT else _growing(attempt)
     from_a_proxy = not headers.get("content-type", "").startswith(PROBLEM)
     return _growing(attempt) if status in AWAY and from_a_proxy else None
-
-
-def _seconds(text: str) -> float | None:
-    return float(text) if text.isascii() and text.isdigit() else None
 
 
 def _growing(attempt: int) -> float:
