@@ -130,11 +130,13 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["django.templatetags.i18n"],
         },
     },
 ]
 LANGUAGE_CODE = "en"
-USE_I18N = False  # all pages are in English; looking up the language for every number took 5% of a worker's page
+USE_I18N = True  # workers' pages alone have other languages: see annotation.languages
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 LOGIN_URL = "console_login"

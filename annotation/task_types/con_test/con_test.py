@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from django import forms
+from django.utils.translation import gettext as _
 
 from analysis.description import Point, ReportSection, Scale
 from analysis.quality_control.texts import normalised
@@ -159,7 +160,9 @@ class ConTest(TaskType):
             if isinstance(text := page_answers.get(question.key), str):
                 first_label = label_of_words.setdefault(same_words(text), f"“{question.label}”")
                 if first_label != f"“{question.label}”":
-                    errors[question.key] = f"This is the same as {first_label}. Please write something else."
+                    errors[question.key] = _("This is the same as %(text)s. Please write something else.") % {
+                        "text": first_label
+                    }
         return errors
 
     # --- questions and texts ---

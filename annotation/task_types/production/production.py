@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 
 from analysis.description import ReportSection
 from analysis.quality_control.texts import normalised
@@ -123,7 +124,9 @@ class Production(FixedPages):
             text = str(page_answers[question.key])
             first_label = label_of_text.setdefault(normalised(text) or text.strip(), question.label)
             if first_label != question.label:
-                errors[question.key] = f"This is the same as “{first_label}”. Please write something else."
+                errors[question.key] = _("This is the same as %(text)s. Please write something else.") % {
+                    "text": f"“{first_label}”"
+                }
         return errors
 
     # --- questions and texts ---
