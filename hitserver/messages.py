@@ -146,7 +146,7 @@ def problems(code: str) -> list[str]:
 
 def _problems_of(code: str, wanted: Any, message: Message | None, number_of_forms: int) -> list[str]:
     string = message.string if message else ""
-    texts = [string] if isinstance(string, str) else [*string or ()]
+    texts: list[str] = list(string) if isinstance(string, (tuple, list)) else [str(string or "")]
     if not texts or not all(texts) or message is None or message.fuzzy:
         return [f"{code}: no translation of {wanted.id!r}"]
     if wanted.pluralizable and len(texts) != number_of_forms:
