@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,7 @@ def read(path: Path) -> Catalog:
 
 def compiled(catalogue: Catalog) -> bytes:
     """The file that Django reads. A message without a translation is left out, so that English shows."""
+    catalogue.creation_date = catalogue.revision_date = datetime(2000, 1, 1, tzinfo=UTC)  # the same file every time
     file = BytesIO()
     write_mo(file, catalogue)
     return file.getvalue()
