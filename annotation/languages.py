@@ -6,18 +6,21 @@ A page or a service calls `speak` as soon as it knows the study; `workers_page` 
 from __future__ import annotations
 
 import re
+from calendar import month_name
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
 
 from django.conf import settings
-from django.utils import translation
+from django.utils.dateformat import DateFormat
+from django.utils.formats import get_format
 from django.utils.html import json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation.trans_real import DjangoTranslation, translation
 
 from common.words import moment_in_utc
 from common.words import money as us_money
@@ -74,25 +77,54 @@ LANGUAGES: dict[str, Language] = {
 CHOICES = [(code, f"{language.name} ({code})") for code, language in LANGUAGES.items()]
 
 
+_spoken: ContextVar[str] = ContextVar("language of the page", default=ENGLISH)
+#: What a process needs to read a language's catalogue only once.
+_catalogues: dict[str, DjangoTranslation] = {}
+
+
+def marked(text: str) -> str:
+    """A text that is worded later, by `gettext` or by the tag translate."""
+    return text
+
+
+def gettext(text: str) -> str:
+    """The text in the language of this request."""
+    code = _spoken.get()
+    return text if code == ENGLISH or not text else _catalogue(code).gettext(text)
+
+
+def ngettext(one: str, several: str, count: int) -> str:
+    """The form of a text for this number, in the language of this request."""
+    code = _spoken.get()
+    if code == ENGLISH:
+        return one if count == 1 else several
+    return _catalogue(code).ngettext(one, several, count)
+
+
+def _catalogue(code: str) -> DjangoTranslation:
+    if code not in _catalogues:
+        _catalogues[code] = translation(code)
+    return _catalogues[code]
+
+
 def speak(code: str) -> None:
-    """Words what follows in this request in the language, one of `LANGUAGES`. English needs nothing."""
-    if code != ENGLISH:
-        translation.activate(code)
+    """Words what follows in this request in the language, one of `LANGUAGES`."""
+    _spoken.set(code)
 
 
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
     """The language for a few lines of a service, which may run outside a request."""
-    if code == ENGLISH:
+    before = _spoken.set(code)
+    try:
         yield
-        return
-    with translation.override(code):
-        yield
+    finally:
+        _spoken.reset(before)
 
 
 def stop_speaking() -> None:
     """Back to English, at the end of a request."""
-    translation.deactivate()
+    _spoken.set(ENGLISH)
 
 
 def preferred(accept_language: str) -> str:
@@ -108,7 +140,11 @@ def preferred(accept_language: str) -> str:
 
 def spoken() -> Language:
     """The language of this request."""
-    return LANGUAGES.get(translation.get_language() or ENGLISH, LANGUAGES[ENGLISH])
+    return LANGUAGES[_spoken.get()]
+
+
+def spoken_code() -> str:
+    return _spoken.get()
 
 
 def number(value: float | Decimal) -> str:
@@ -134,10 +170,19 @@ def moment(when: datetime) -> str:
     language = spoken()
     if language.code == ENGLISH:
         return moment_in_utc(when)
-    from django.utils.formats import date_format
-
     utc = when.astimezone(UTC)
-    return gettext("%(date)s, %(time)s UTC") % {"date": date_format(utc, "DATE_FORMAT"), "time": f"{utc:%H:%M}"}
+    date = _Date(utc).format(get_format("DATE_FORMAT", lang=language.code, use_l10n=True))
+    return gettext("%(date)s, %(time)s UTC") % {"date": date, "time": f"{utc:%H:%M}"}
+
+
+class _Date(DateFormat):
+    """A date with the month in the language of this request: Django's catalogues have their names."""
+
+    def F(self) -> str:  # noqa: N802 - a letter of Django's formats
+        return gettext(month_name[self.data.month])
+
+    def E(self) -> str:  # noqa: N802 - the month as it is written in a date
+        return str(_catalogue(_spoken.get()).pgettext("alt. month", month_name[self.data.month]))
 
 
 #: The scripts of workers' pages, and how they name a text: t("…") or tn("…", "…", count).

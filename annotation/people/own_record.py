@@ -9,10 +9,9 @@ from decimal import Decimal
 from typing import Any
 
 from django.db.models import Q
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 
-from annotation.languages import speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, speak
 from annotation.models import (
     Assignment,
     DeletionRequest,

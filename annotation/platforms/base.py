@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Self
 from django.conf import settings as django_settings
 from django.db.models import Sum
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformAccount, Posting, Study
 from annotation.platforms.audience import Audience
 from annotation.platforms.calls import Call, Json, PlatformTrouble

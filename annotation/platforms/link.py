@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 from django import forms
 from django.conf import settings as django_settings
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from annotation.languages import number
+from annotation.languages import gettext as _
+from annotation.languages import ngettext, number
 from annotation.models import Assignment, Invitation, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Platform
 from annotation.platforms.calls import Json

@@ -13,10 +13,10 @@ from urllib.parse import quote, urlsplit
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 
 from annotation.identity import PANEL, is_panel_id, panel_id
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, ByReward, Claim, Finish, posting_url
 from annotation.platforms.calls import Call, Json

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from django.template.base import Lexer, TokenType
-from django.utils.translation import gettext, ngettext, override
 
 from annotation import languages
 from hitserver import messages
@@ -158,14 +157,17 @@ def test_a_broken_catalogue_is_refused(
     ],
 )
 def test_plural_forms(code: str, counts: dict[int, str]) -> None:
-    with override(code):
+    with languages.speaking(code):
         assert {count: languages.minutes(count) for count in counts} == counts
 
 
 def test_the_text_of_scripts_is_one_of_the_catalogue() -> None:
-    with override("de"):
+    with languages.speaking("de"):
         for has_forms, one, several in languages.script_texts():
-            assert (ngettext(one, several, 5) if has_forms else gettext(one)) not in (one, several), one
+            assert (languages.ngettext(one, several, 5) if has_forms else languages.gettext(one)) not in (
+                one,
+                several,
+            ), one
 
 
 def test_every_language_that_a_study_can_have_has_plural_rules() -> None:

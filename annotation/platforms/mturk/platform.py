@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from django.conf import settings as django_settings
 from django.utils import timezone
-from django.utils.translation import gettext_noop as marked
 
+from annotation.languages import marked
 from annotation.models import Assignment, OutsideAssignment, PlatformAccount, PlatformCall, Posting, Study
 from annotation.platforms.base import (
     BadArrival,

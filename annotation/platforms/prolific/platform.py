@@ -18,9 +18,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.dateparse import parse_datetime
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, Flag, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Notified, Reported
 from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search

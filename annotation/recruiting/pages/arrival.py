@@ -12,11 +12,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 from django.views.decorators.http import require_http_methods
 
-from annotation.languages import money, speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, money, speak
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import platform_class
 from annotation.platforms.base import NO_CONSENT, NOT_ELIGIBLE, BadArrival, Claim

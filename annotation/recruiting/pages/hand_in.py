@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from annotation.languages import gettext as _
 from annotation.languages import money, speak
 from annotation.models import Assignment
 from annotation.platforms import platform_class

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext as _
 
 from analysis.description import ReportSection
 from analysis.quality_control.texts import normalised
+from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.questions import Question, TextQuestion

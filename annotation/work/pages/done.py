@@ -6,12 +6,10 @@ from decimal import Decimal
 
 from django.http import HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
-from django.utils.translation import ngettext
 
 from annotation.instrument import live_instrument
-from annotation.languages import money, number, speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, money, ngettext, number, speak
 from annotation.models import Study
 from annotation.work.gold_feedback import last_feedback
 from annotation.work.pages.terms import payment_words

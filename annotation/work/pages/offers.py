@@ -7,13 +7,11 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.instrument import live_instrument
-from annotation.languages import number, speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, ngettext, number, speak
 from annotation.task_types.offers import OfferData
 from annotation.tokens import read_form_token, read_seat
 from annotation.work import offers as service

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotation.access import study_for
 from annotation.instrument import Instrument, item_data
+from annotation.languages import gettext as _
 from annotation.models import Arm, Study
 from annotation.platforms import platform_class
 from annotation.platforms.link import Link

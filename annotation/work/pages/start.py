@@ -14,13 +14,12 @@ from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 from django.views.decorators.http import require_http_methods
 
 from annotation import identity
 from annotation.instrument import Instrument, whole_texts
-from annotation.languages import money, speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, money, speak
 from annotation.models import Arm, Invitation, Participant, Study, Worker
 from annotation.platforms.base import Platform
 from annotation.platforms.link import Link

@@ -9,10 +9,9 @@ from __future__ import annotations
 from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from annotation.languages import number
+from annotation.languages import gettext as _
+from annotation.languages import ngettext, number
 from annotation.models import Study
 from annotation.work.pages.worker_page import message
 from common import brake

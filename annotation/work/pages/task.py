@@ -15,12 +15,11 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.instrument import live_instrument
-from annotation.languages import speak
+from annotation.languages import gettext as _
+from annotation.languages import marked, speak
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next

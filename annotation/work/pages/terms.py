@@ -6,10 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
-
-from annotation.languages import minutes, money, number
+from annotation.languages import gettext as _
+from annotation.languages import minutes, money, ngettext, number
 from annotation.models import Arm, Study
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import Json

@@ -12,10 +12,9 @@ from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig, TooMan
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
 from django.template.loader import get_template
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as marked
 
-from annotation.languages import preferred, speak, stop_speaking
+from annotation.languages import gettext as _
+from annotation.languages import marked, preferred, speak, stop_speaking
 from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
 from annotation.tokens import BadToken
