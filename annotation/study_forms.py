@@ -60,6 +60,7 @@ class StudyForm(_StudyModelForm):
         fields = (
             "slug",
             "title",
+            "language",
             "contact",
             "consent",
             "ratings_per_item",
@@ -83,6 +84,7 @@ class StudyForm(_StudyModelForm):
         )
         labels = {
             "slug": "Short name in addresses",
+            "language": "Language of workers' pages",
             "contact": "Contact for workers",
             "consent": "Consent text",
             "ratings_per_item": "Ratings wanted per item",
@@ -106,6 +108,8 @@ class StudyForm(_StudyModelForm):
         help_texts = {
             "slug": "Lower-case letters, digits and hyphens. Workers see it in the study link.",
             "title": "Workers see it at the top of every page.",
+            "language": "Of buttons, notices and errors. The texts of the task, such as instructions, questions and "
+            "consent, stay as you write them.",
             "contact": "Who workers can contact, such as an e-mail address.",
             "consent": "Workers read it first and must agree. Leave it empty for none.",
             "ratings_per_item": "Each rating is by a different worker. With arms, this is the number in each arm.",

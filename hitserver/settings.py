@@ -123,18 +123,30 @@ TEMPLATES: list[dict[str, Any]] = [
             *sorted(BASE_DIR.glob("annotation/*/pages/templates")),
             *sorted(BASE_DIR.glob("annotation/task_types/**/templates")),
         ],
-        "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
+            "builtins": ["annotation.templatetags.worded"],
+            "loaders": [
+                (
+                    "annotation.language_templates.Loader",
+                    [
+                        "django.template.loaders.filesystem.Loader",
+                        "django.template.loaders.app_directories.Loader",
+                    ],
+                )
+            ],
         },
     },
 ]
 LANGUAGE_CODE = "en"
-USE_I18N = False  # all pages are in English; looking up the language for every number took 5% of a worker's page
+# Workers' pages alone have other languages (annotation.languages). To look up the language for every number took 5%
+# of a worker's page, and for every text 25%.
+USE_I18N = False
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_TZ = True
 LOGIN_URL = "console_login"

@@ -8,6 +8,7 @@
 
   var task = document.getElementById("task");
   if (!task || !window.hitserverQuestions) { return; }
+  var t = window.hitserverWords.t;
 
   var KEYS_OFF = "hitserver-keys-off"; // on this device, for people whose software types characters
   var DIGITS = "123456789".split(""), LETTERS = "abcdefghijklmnopqrstuvwxyz".split("");
@@ -185,7 +186,7 @@
     var answers = answersOf(question), several = "";
     answers.forEach(function (answer) {
       var keys = shortest(answer, answers), value = answer.field.parentNode.querySelector(".value");
-      if (keys.length > 1 && !several) { several = "For " + answer.text + ", press " + keys.split("").join(" and then ").replace(".", "the full stop") + "."; }
+      if (keys.length > 1 && !several) { several = t("For %(answer)s, press %(keys)s.", { answer: answer.text, keys: keys.split("").join(" " + t("and then") + " ").replace(".", t("the full stop")) }); }
       if (value && keys === answer.text) { value.classList.add("as-key"); } else { addKey(value || answer.field, keys.split("").join(" ")); }
     });
     (question.node.closest(".grid") || question.node).classList.add("keyed"); // its head shows the numbers
@@ -194,15 +195,15 @@
   function hint(open, several) {
     var says = [], mac = /Mac|iPhone|iPad/.test(navigator.platform), off = keysOff();
     if (open.length && !off) {
-      says.push(questions.length === 1 ? "Press the key of your answer, then Enter to send." : "Press the key of your answer, then Enter for the next question. After the last one, Enter sends.");
+      says.push(questions.length === 1 ? t("Press the key of your answer, then Enter to send.") : t("Press the key of your answer, then Enter for the next question. After the last one, Enter sends."));
       if (several) { says.push(several); }
-      if (open.some(function (question) { return question.kind === "ranking"; })) { says.push("In a ranking, press the rank of the option in focus."); }
+      if (open.some(function (question) { return question.kind === "ranking"; })) { says.push(t("In a ranking, press the rank of the option in focus.")); }
     }
-    if (task.querySelector("textarea")) { says.push("In a text box, " + (mac ? "⌘" : "Ctrl") + "+Enter sends."); }
+    if (task.querySelector("textarea")) { says.push(t("In a text box, %(keys)s sends.", { keys: (mac ? "⌘" : "Ctrl") + "+Enter" })); }
     var line = make("p", "keys", "");
     line.appendChild(make("span", "", says.join(" ") + " "));
     if (open.length) {
-      var turn = make("button", "quiet compact", off ? "Turn on the keys" : "Turn off the keys");
+      var turn = make("button", "quiet compact", off ? t("Turn on the keys") : t("Turn off the keys"));
       turn.type = "button";
       turn.addEventListener("click", function () {
         keysOff(!off);

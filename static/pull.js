@@ -7,6 +7,7 @@
   var task = document.getElementById("task");
   var part = document.getElementById("pull");
   if (!task || !part || !window.fetch || !window.DOMParser) { return; }
+  var t = window.hitserverWords.t;
 
   // Until how many ms, and how many ms apart, the page asks: as in waiting.js.
   var PAUSES = [[3000, 200], [10000, 500], [3600000, 1500]];
@@ -81,7 +82,7 @@
     asking = true;
     button.setAttribute("aria-disabled", "true");
     note("");
-    say("Asking for suggestions.");
+    say(t("Asking for suggestions."));
     fetch(button.getAttribute("formaction"), {
       method: "POST", body: body(), credentials: "omit",
       headers: { "Content-Type": "application/x-www-form-urlencoded;charset=UTF-8" }
@@ -92,7 +93,7 @@
     }).catch(function () {
       asking = false;
       button.removeAttribute("aria-disabled");
-      note("The server does not answer", "Nothing is lost. Try the button again in a few seconds, or continue without a suggestion.");
+      note(t("The server does not answer"), t("Nothing is lost. Try the button again in a few seconds, or continue without a suggestion."));
     });
   }
   function later(ms) { clearTimeout(timer); timer = setTimeout(look, ms); }
@@ -115,8 +116,8 @@
       later(pause());
       return null;
     }).catch(function () {
-      words(byId("pull-title"), "The server cannot be reached.");
-      words(byId("pull-text"), "You can continue to write. Trying again…");
+      words(byId("pull-title"), t("The server cannot be reached."));
+      words(byId("pull-text"), t("You can continue to write. Trying again…"));
       later(TROUBLE);
     });
   }

@@ -5,6 +5,7 @@
 
   var task = document.getElementById("task");
   if (!task) { return; }
+  var t = window.hitserverWords.t, shown = window.hitserverWords.number;
 
   function all(selector, root) { return Array.prototype.slice.call((root || document).querySelectorAll(selector)); }
 
@@ -72,12 +73,20 @@
     return parts.filter(function (part) { return !has(part, INVISIBLE); }).length;
   }
   function blank(text) { return !has(text, VISIBLE); }
-  function shown(number) { return number.toLocaleString("en"); }
 
-  function counted(n, least, most, what) {
-    if (most === Infinity) { return shown(n) + " " + what + "; at least " + shown(least) + " needed"; }
-    if (least <= 1) { return n > most ? shown(n) + " " + what + "; at most " + shown(most) : shown(n) + " of " + shown(most) + " " + what; }
-    return shown(n) + " " + what + "; " + shown(least) + " to " + shown(most) + " needed";
+  /** “12 words; at least 20 needed”. ``what`` names the unit in a sentence. */
+  function counted(n, least, most, isWords) {
+    var values = { count: shown(n), least: shown(least), most: shown(most) };
+    if (most === Infinity) {
+      return isWords ? t("%(count)s words; at least %(least)s needed", values) : t("%(count)s characters; at least %(least)s needed", values);
+    }
+    if (least <= 1 && n > most) {
+      return isWords ? t("%(count)s words; at most %(most)s", values) : t("%(count)s characters; at most %(most)s", values);
+    }
+    if (least <= 1) {
+      return isWords ? t("%(count)s of %(most)s words", values) : t("%(count)s of %(most)s characters", values);
+    }
+    return isWords ? t("%(count)s words; %(least)s to %(most)s needed", values) : t("%(count)s characters; %(least)s to %(most)s needed", values);
   }
   /** The text of the live counter, and whether a limit is passed; null where nothing is limited. */
   function count(question) {
@@ -86,12 +95,12 @@
     if (question.minWords > 1 || question.maxWords < Infinity) {
       n = words(question.text.value);
       over = n > question.maxWords;
-      parts.push(counted(n, question.minWords, question.maxWords, "words"));
+      parts.push(counted(n, question.minWords, question.maxWords, true));
     }
     if (question.minChars || question.maxChars < Infinity) {
       n = characters(question.text.value);
       over = over || n > question.maxChars;
-      parts.push(counted(n, question.minChars, question.maxChars, "characters"));
+      parts.push(counted(n, question.minChars, question.maxChars, false));
     }
     return parts.length ? { text: parts.join(" · "), over: over } : null;
   }
@@ -100,19 +109,19 @@
 
   function textProblem(question) {
     var text = question.text.value, n = words(text);
-    if (blank(text)) { return question.required ? "Please write something here." : ""; }
+    if (blank(text)) { return question.required ? t("Please write something here.") : ""; }
     var length = characters(text);
-    if (length > question.maxChars) { return "Please use at most " + shown(question.maxChars) + " characters; you wrote " + shown(length) + "."; }
-    if (length < question.minChars) { return "Please write at least " + shown(question.minChars) + " characters; you wrote " + shown(length) + "."; }
-    if (n < question.minWords && question.minWords > 1) { return "Please write at least " + question.minWords + " words; you wrote " + n + "."; }
-    if (n > question.maxWords) { return "Please use at most " + question.maxWords + " words; you wrote " + n + "."; }
+    if (length > question.maxChars) { return t("Please use at most %(most)s characters; you wrote %(count)s.", { most: shown(question.maxChars), count: shown(length) }); }
+    if (length < question.minChars) { return t("Please write at least %(least)s characters; you wrote %(count)s.", { least: shown(question.minChars), count: shown(length) }); }
+    if (n < question.minWords && question.minWords > 1) { return t("Please write at least %(least)s words; you wrote %(count)s.", { least: question.minWords, count: n }); }
+    if (n > question.maxWords) { return t("Please use at most %(most)s words; you wrote %(count)s.", { most: question.maxWords, count: n }); }
     return "";
   }
   function choicesProblem(question) {
     var n = chosen(question).length;
     if (!n && !question.required) { return ""; }
-    if (n < question.least) { return "Please choose at least " + question.least + "."; }
-    return n > question.most ? "Please choose at most " + question.most + "; you chose " + n + "." : "";
+    if (n < question.least) { return t("Please choose at least %(least)s.", { least: question.least }); }
+    return n > question.most ? t("Please choose at most %(most)s; you chose %(count)s.", { most: question.most, count: n }) : "";
   }
   function problem(question) {
     if (question.node.hidden) { return ""; }
@@ -120,10 +129,10 @@
     if (question.kind === "choices") { return choicesProblem(question); }
     if (!value(question)) {
       if (!question.required) { return ""; }
-      return question.kind === "ranking" ? "Please give each option a rank." : "Please choose one answer.";
+      return question.kind === "ranking" ? t("Please give each option a rank.") : t("Please choose one answer.");
     }
     if (question.kind === "ranking" && !complete(question)) {
-      return "Please use each rank from 1 to " + ranks(question).length + " exactly once.";
+      return t("Please use each rank from 1 to %(most)s exactly once.", { most: ranks(question).length });
     }
     return "";
   }
@@ -164,16 +173,16 @@
     }
     sortByRank(question);
     field.dispatchEvent(new Event("input", { bubbles: true }));
-    document.getElementById("say").textContent = item.querySelector(".name").textContent + ": rank " + field.value + " of " + items.length;
+    document.getElementById("say").textContent = t("%(option)s: rank %(rank)s of %(most)s", { option: item.querySelector(".name").textContent, rank: field.value, most: items.length });
   }
   function addButtons(question) {
     all(".rank", question.node).forEach(function (item) {
-      [["↑", -1, "up"], ["↓", 1, "down"]].forEach(function (one) {
+      [["↑", -1], ["↓", 1]].forEach(function (one) {
         var button = document.createElement("button");
         button.type = "button";
         button.className = "compact";
         button.textContent = one[0];
-        button.setAttribute("aria-label", "Move " + item.querySelector(".name").textContent + " " + one[2]);
+        button.setAttribute("aria-label", one[1] < 0 ? t("Move %(option)s up", { option: item.querySelector(".name").textContent }) : t("Move %(option)s down", { option: item.querySelector(".name").textContent }));
         button.addEventListener("click", function () { move(question, item, one[1]); });
         item.appendChild(button);
       });

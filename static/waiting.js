@@ -5,6 +5,7 @@
 
   var box = document.getElementById("waiting");
   if (!box || !window.fetch) { return; }
+  var t = window.hitserverWords.t;
 
   // Until how many ms, and how many ms apart, the page asks: often at first, because most suggestions come in a second or two.
   var PAUSES = [[3000, 200], [10000, 500], [3600000, 1500]];
@@ -30,8 +31,8 @@
       say(text, found.text);
       later(pause());
     }).catch(function () {
-      say(title, "The server cannot be reached.");
-      say(text, "Your text is saved. Trying again…");
+      say(title, t("The server cannot be reached."));
+      say(text, t("Your text is saved. Trying again…"));
       later(TROUBLE);
     });
   }

@@ -3,6 +3,8 @@
 (function () {
   "use strict";
 
+  var t = window.hitserverWords.t, tn = window.hitserverWords.tn;
+
   var PREFIX = "hitserver:";
   var BROWSER = "hitserver-browser"; // stays when the above is cleared, and so does the next
   var CLOSED = "hitserver-closed ";
@@ -57,12 +59,12 @@
     return document.execCommand("copy");
   }
   function addCopy(code, button) {
-    var failed = "Select the code and copy it.";
+    var failed = t("Select the code and copy it.");
     button.hidden = false;
     button.addEventListener("click", function () {
       var done = navigator.clipboard ? navigator.clipboard.writeText(code.textContent) : Promise.reject(new Error());
       done.catch(function () { if (!copyOld(code)) { throw new Error(); } }).then(function () {
-        setText(byId("copied"), "Copied");
+        setText(byId("copied"), t("Copied"));
       }, function () { setText(byId("copied"), failed); });
     });
   }
@@ -145,7 +147,7 @@
   }
   var canStore = store(function (storage) { storage.setItem(PREFIX, ""); storage.removeItem(PREFIX); return true; });
   function whereSafe() {
-    return canStore ? "Your answers are safe on this device." : "Your answers are only on this page: do not close or reload it.";
+    return canStore ? t("Your answers are safe on this device.") : t("Your answers are only on this page: do not close or reload it.");
   }
   /** Says what is wrong and what to do; ``leave`` is the text of a link to the step that is due. Without title: none. */
   function warn(title, text, leave) {
@@ -168,14 +170,14 @@
   function isOffline() { return navigator.onLine === false; }
   function warnUnsaved() {
     if (isOffline()) {
-      warn("You are offline", whereSafe() + " Keep this page open: it saves them when you are connected again.");
+      warn(t("You are offline"), whereSafe() + " " + t("Keep this page open: it saves them when you are connected again."));
     } else {
-      warn("Your answers are not saved yet", "The server does not answer. " + whereSafe() + " Keep this page open: it tries again every few seconds.");
+      warn(t("Your answers are not saved yet"), t("The server does not answer.") + " " + whereSafe() + " " + t("Keep this page open: it tries again every few seconds."));
     }
   }
   var LEFT = {
-    sent: ["This step was already sent", "You sent it before, perhaps from another tab, and those answers count. What you type here is not saved."],
-    ended: ["This task is closed", "It was given back or sent, or its time was up and somebody else has it. What you type here is not saved."]
+    sent: [t("This step was already sent"), t("You sent it before, perhaps from another tab, and those answers count. What you type here is not saved.")],
+    ended: [t("This task is closed"), t("It was given back or sent, or its time was up and somebody else has it. What you type here is not saved.")]
   };
 
   // --- autosave ---
@@ -210,7 +212,7 @@
     setText(saved, "");
     return response.text().then(function (reason) {
       var says = LEFT[response.status === 409 && LEFT[reason] ? reason : "ended"];
-      warn(says[0], says[1], "Continue with the step to do now");
+      warn(says[0], says[1], t("Continue with the step to do now"));
       return true;
     });
   }
@@ -222,7 +224,7 @@
       if (response.status === 409 || response.status === 404) { return leave(response); }
       if (response.status === 413) {
         trouble = false;
-        warn("This is too long to save", "Shorten what you wrote. " + whereSafe());
+        warn(t("This is too long to save"), t("Shorten what you wrote.") + " " + whereSafe());
         return true;
       }
       if (!response.ok) { throw new Error(response.status); }
@@ -311,7 +313,7 @@
   function name(question, number) {
     var own = label(question); // questions that are worded alike are told by number
     var alike = questions.some(function (other) { return other !== question && label(other) === own; });
-    return alike ? "Question " + number + ":" : own;
+    return alike ? t("Question %(number)s:", { number: number }) : own;
   }
   function summarise(found) {
     var box = byId("summary");
@@ -323,7 +325,7 @@
     box.tabIndex = -1;
     box.setAttribute("role", "alert");
     var heading = document.createElement("h2");
-    heading.textContent = "Please check " + (found.length === 1 ? "one answer" : found.length + " answers") + ". Nothing is lost.";
+    heading.textContent = tn("Please check one answer. Nothing is lost.", "Please check %(count)s answers. Nothing is lost.", found.length);
     var list = document.createElement("ul");
     found.forEach(function (one) {
       var item = document.createElement("li");
@@ -376,7 +378,7 @@
     save().then(function (reached) {
       busy(false);
       if (reached) { send(); HTMLFormElement.prototype.submit.call(task); return; }
-      warn("Nothing was sent", (isOffline() ? "You are offline. " : "The server does not answer. ") + whereSafe() + " Press the button again in a minute.");
+      warn(t("Nothing was sent"), [isOffline() ? t("You are offline.") : t("The server does not answer."), whereSafe(), t("Press the button again in a minute.")].join(" "));
     });
   });
   window.addEventListener("pageshow", function (event) {
@@ -405,13 +407,13 @@
 
   function timeIsUp() {
     var text = left.dataset.over;
-    say("The time for this task is up. " + text);
+    say(t("The time for this task is up.") + " " + text);
     if (byId("notice")) { return; } // the server has said so, or something more urgent
     // Above the button, in sight wherever the page is scrolled: nothing moves under the hands of who is typing.
     var box = document.createElement("p");
     box.className = "notice warn stays";
     box.id = "notice";
-    box.textContent = "The time for this task is up. " + text;
+    box.textContent = t("The time for this task is up.") + " " + text;
     button.parentNode.parentNode.insertBefore(box, button.parentNode);
   }
   function tick() {
@@ -419,11 +421,11 @@
     var rest = seconds % 60;
     left.classList.toggle("soon", seconds <= 120);
     if (seconds > 600) {
-      setText(left, "Time left: " + Math.ceil(seconds / 60) + " min");
+      setText(left, t("Time left: %(minutes_left)s min", { minutes_left: Math.ceil(seconds / 60) }));
     } else {
-      setText(left, seconds ? "Time left: " + Math.floor(seconds / 60) + ":" + (rest < 10 ? "0" : "") + rest : "The time is up");
+      setText(left, seconds ? t("Time left: %(time)s", { time: Math.floor(seconds / 60) + ":" + (rest < 10 ? "0" : "") + rest }) : t("The time is up"));
     }
-    if (seconds <= 120 && !warned) { warned = true; say("Two minutes left for this task."); }
+    if (seconds <= 120 && !warned) { warned = true; say(t("Two minutes left for this task.")); }
     if (!seconds) { timeIsUp(); return; }
     setTimeout(tick, 1000);
   }
@@ -460,7 +462,7 @@
   window.addEventListener("pagehide", beforeHiding);
   window.addEventListener("online", function () { if (trouble) { save(); } });
   window.addEventListener("offline", function () { if (!gone && !trying) { trouble = true; warnUnsaved(); } });
-  setText(byId("keeps"), "What you have typed is saved.");
+  setText(byId("keeps"), t("What you have typed is saved."));
   if (here) { trouble = false; save(); }
   if (left) { tick(); }
   var summary = byId("summary");

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.models import MemberRole, Team, slug_validator
+from annotation.languages import CHOICES
 
 SLUG = slug_validator("story-diversity-1")
 
@@ -54,6 +55,12 @@ class Study(models.Model):
     config = models.JSONField(default=dict, help_text="Validated by the task type.")
     texts = models.JSONField(default=dict, help_text="Texts of the task type that this study words itself.")
     consent = models.TextField(blank=True, help_text="Shown before anything else; left out when empty.")
+    language = models.CharField(
+        max_length=10,
+        default="en",
+        choices=CHOICES,
+        help_text="Of the interface that workers see.",
+    )
     contact = models.CharField(max_length=200, blank=True, help_text="Whom workers write to.")
     feedback_box = models.BooleanField(default=True)
     ratings_per_item = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])

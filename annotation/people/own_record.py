@@ -10,6 +10,8 @@ from typing import Any
 
 from django.db.models import Q
 
+from annotation.languages import gettext as _
+from annotation.languages import marked, speak
 from annotation.models import (
     Assignment,
     DeletionRequest,
@@ -61,29 +63,30 @@ class Earning:
 
 #: What becomes of a reward, by the key in PAY_STATES.
 STATES = {
-    "to_pay": "to be paid",
-    "to_approve": "being checked",
-    "waiting": "being checked",
-    "approved": "approved",
-    "paid": "paid",
-    "partly_paid": "paid in part; see the amount on the site where you took the task",
-    "rejected": "not approved",
-    "excluded": "being checked",
-    "unconfirmed": "not confirmed by the site yet",
+    "to_pay": marked("to be paid"),
+    "to_approve": marked("being checked"),
+    "waiting": marked("being checked"),
+    "approved": marked("approved"),
+    "paid": marked("paid"),
+    "partly_paid": marked("paid in part; see the amount on the site where you took the task"),
+    "rejected": marked("not approved"),
+    "excluded": marked("being checked"),
+    "unconfirmed": marked("not confirmed by the site yet"),
 }
 
 
 def own_record(participant_id: int) -> OwnRecord:
     """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
+    speak(participant.study.language)
     mine = Assignment.objects.filter(participant=participant)
     counts = [
-        ("Tasks started", mine.count()),
-        ("Tasks sent", Submission.objects.filter(participant=participant).count()),
-        ("Pages sent", Step.objects.filter(assignment__in=mine).count()),
-        ("Drafts of pages", Draft.objects.filter(assignment__in=mine).count()),
-        ("Suggestions shown to you", Offer.objects.filter(assignment__in=mine).count()),
-        ("Groups of recorded changes while you typed", EventBatch.objects.filter(assignment__in=mine).count()),
+        (_("Tasks started"), mine.count()),
+        (_("Tasks sent"), Submission.objects.filter(participant=participant).count()),
+        (_("Pages sent"), Step.objects.filter(assignment__in=mine).count()),
+        (_("Drafts of pages"), Draft.objects.filter(assignment__in=mine).count()),
+        (_("Suggestions shown to you"), Offer.objects.filter(assignment__in=mine).count()),
+        (_("Groups of recorded changes while you typed"), EventBatch.objects.filter(assignment__in=mine).count()),
     ]
     deletion_request = DeletionRequest.objects.filter(participant=participant).first()
     earned = []
@@ -92,13 +95,20 @@ def own_record(participant_id: int) -> OwnRecord:
     for ordinal, earned_at, reward, state in rows:
         if state in STATES:
             amount = None if state == "partly_paid" else reward
-            earned.append(Earning(f"Task {ordinal}", earned_at, amount, STATES[state]))
+            earned.append(Earning(_("Task %(ordinal)s") % {"ordinal": ordinal}, earned_at, amount, STATES[state]))
     is_paid = Q(payments__isnull=False) | Q(assignment__compensation__paid_at__isnull=False)
     parts = PartPayment.objects.filter(assignment__participant=participant).order_by("pk").annotate(paid=is_paid)
     for ordinal, earned_at, amount, paid in parts.values_list("assignment__ordinal", "created_at", "amount", "paid"):
-        earned.append(Earning(f"Task {ordinal}, stopped", earned_at, amount, "paid" if paid else "to be paid"))
+        earned.append(
+            Earning(
+                _("Task %(ordinal)s, stopped") % {"ordinal": ordinal},
+                earned_at,
+                amount,
+                STATES["paid" if paid else "to_pay"],
+            )
+        )
     extra = Payment.objects.filter(submission__participant=participant, kind=Payment.Kind.BONUS)
-    earned += [Earning("Bonus", bonus.created_at, bonus.amount, "paid") for bonus in extra.order_by("pk")]
+    earned += [Earning(_("Bonus"), bonus.created_at, bonus.amount, STATES["paid"]) for bonus in extra.order_by("pk")]
     arm, study = participant.arm, participant.study
     pays = bool(earned or (study.reward if arm.reward is None else arm.reward))
     return OwnRecord(participant, deletion_request, counts, earned, pays)

@@ -21,6 +21,8 @@ from django.conf import settings as django_settings
 from django.db.models import Sum
 from django.urls import reverse
 
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, Hit, OutsideAssignment, PlatformAccount, Posting, Study
 from annotation.platforms.audience import Audience
 from annotation.platforms.calls import Call, Json, PlatformTrouble
@@ -118,10 +120,10 @@ class Platform(ABC):
     unit: ClassVar[str] = "posting"
     units: ClassVar[str] = ""
     #: What a worker does there, and what they should do if they get no work.
-    task: ClassVar[str] = "task"
+    task: ClassVar[str] = marked("task")
     #: Its name for workers, as in “Back to …”.
     site: ClassVar[str] = "the site that you came from"
-    way_out: ClassVar[str] = "Please go back to the site that you came from."
+    way_out: ClassVar[str] = marked("Please go back to the site that you came from.")
     #: Whether the platform can confirm who did what. If not, work counts as claimed, and the report says how much.
     confirms: ClassVar[bool] = True
     #: Whether a person enters the posting's address on the platform's own site.
@@ -281,7 +283,7 @@ class Platform(ABC):
 
         ``settings`` are those that the study sets, without defaults.
         """
-        return "The site that you came from pays you when the researchers have approved your work."
+        return _("The site that you came from pays you when the researchers have approved your work.")
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:

@@ -9,11 +9,12 @@ from django import forms
 from django.conf import settings as django_settings
 from django.urls import reverse
 
+from annotation.languages import gettext as _
+from annotation.languages import ngettext, number
 from annotation.models import Assignment, Invitation, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Platform
 from annotation.platforms.calls import Json
 from annotation.task_types.settings import ConfigForm
-from common.words import hours_in_words
 
 PLATFORM = "link"
 
@@ -32,8 +33,15 @@ def decision_time() -> forms.IntegerField:
 def decided_by(settings: Json) -> str:
     """When work is checked, in words for workers."""
     hours = settings.get("approve_after_hours")
-    latest = f", at the latest {hours_in_words(hours)} after you have sent it" if hours else ""
-    return f"They check your work before they pay{latest}."
+    if not hours:
+        return _("They check your work before they pay.")
+    n_days, rest = divmod(int(hours), 24)
+    time = (
+        ngettext("%(count)s hour", "%(count)s hours", int(hours)) % {"count": number(int(hours))}
+        if rest
+        else ngettext("%(count)s day", "%(count)s days", n_days) % {"count": number(n_days)}
+    )
+    return _("They check your work before they pay, at the latest %(time)s after you have sent it.") % {"time": time}
 
 
 class LinkForm(ConfigForm):
@@ -70,7 +78,8 @@ class Link(Platform):
 
     @classmethod
     def payment_words(cls, settings: Json) -> str:
-        return f"The researchers pay you. Your completion code shows them which work is yours. {decided_by(settings)}"
+        pay = _("The researchers pay you. Your completion code shows them which work is yours.")
+        return f"{pay} {decided_by(settings)}"
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

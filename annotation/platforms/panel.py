@@ -15,6 +15,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from annotation.identity import PANEL, is_panel_id, panel_id
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, PlatformAccount, Posting, Study
 from annotation.platforms.base import BadArrival, ByReward, Claim, Finish, posting_url
 from annotation.platforms.calls import Call, Json
@@ -132,7 +134,7 @@ class Panel(ByReward):
     later = frozenset({"return_url"})
     unit = "address"
     units = "addresses"
-    way_out = "Please go back to the site that you came from, and give the task back there if you can."
+    way_out = marked("Please go back to the site that you came from, and give the task back there if you can.")
     confirms = False
     pays = False
     by_hand = True
@@ -163,27 +165,30 @@ class Panel(ByReward):
         values = {kind: query.get(name, "").strip() if name else "" for kind, name in names.items()}
         if not any(values.values()):
             raise BadArrival(
-                "Your id is missing from this link",
-                "The site that sent you here did not add it. Open the study again from that site. If you see this page "
-                "again, write to the researchers.",
+                marked("Your id is missing from this link"),
+                marked(
+                    "The site that sent you here did not add it. Open the study again from that site. If you see this "
+                    "page again, write to the researchers."
+                ),
             )
         if names["study"] and values["study"] != settings["study_id"]:
             raise BadArrival(
-                "This link belongs to another study",
-                "Open the study again from the site that sent you here.",
+                marked("This link belongs to another study"),
+                marked("Open the study again from the site that sent you here."),
             )
         session = values["session"] if names["session"] else values["worker"]
         if not (is_panel_id(values["worker"]) and is_panel_id(session)):
             raise BadArrival(
-                "This address is not complete",
-                "The site that sent you here did not add who you are. Open the study again from that site.",
+                marked("This address is not complete"),
+                marked("The site that sent you here did not add who you are. Open the study again from that site."),
             )
         return Claim(PANEL, panel_id(settings["panel"], values["worker"]), session)
 
     @classmethod
     def payment_words(cls, settings: Json) -> str:
-        where = "Enter the completion code that you get for your work on the site that you came from."
-        return f"{where} The researchers pay you, and this code shows them which work is yours. {decided_by(settings)}"
+        where = _("Enter the completion code that you get for your work on the site that you came from.")
+        pay = _("The researchers pay you, and this code shows them which work is yours.")
+        return f"{where} {pay} {decided_by(settings)}"
 
     @classmethod
     def finish(cls, work: Assignment, settings: Json) -> Finish:

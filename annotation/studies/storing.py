@@ -56,6 +56,7 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "arms": _ONE_INSTRUMENT,
     "quality_control": "Locked at launch, so that nobody can fit the rules to the data.",
     "exclude": "Locked at launch, so that nobody can fit the rules to the data.",
+    "language": _ONE_INSTRUMENT,
     "consent": "Locked at launch: workers have agreed to this text.",
     "feedback_box": _ONE_INSTRUMENT,
     "items_per_hit": "Locked at launch: the hits have been planned.",

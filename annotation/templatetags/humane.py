@@ -14,6 +14,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
+from annotation import languages
 from common import words
 
 register = template.Library()
@@ -22,7 +23,7 @@ register = template.Library()
 @register.filter
 def thousands(value: float | Decimal | None) -> str:
     """12345 as 12,345; empty for None."""
-    return "" if value is None else f"{value:,}"
+    return "" if value is None else languages.number(value)
 
 
 @register.filter
@@ -35,6 +36,12 @@ def figure(value: float | None, digits: int = 2) -> str:
 def mid_sentence(name: str) -> str:
     """A name inside a sentence: “the panel” for “The panel”."""
     return f"the {name[4:]}" if name.startswith("The ") else name
+
+
+@register.simple_tag
+def script_words() -> SafeString:
+    """What `static/words.js` needs on a worker's page that is not in English."""
+    return languages.script_words()
 
 
 @register.filter
@@ -64,7 +71,7 @@ def ago(moment: datetime | None) -> str | SafeString:
 @register.filter
 def moment(when: datetime | None) -> str | SafeString:
     """A point in time, in UTC; a script shows it in the reader's own time zone and keeps UTC in the title."""
-    return _local(when, "minute", words.moment_in_utc)
+    return _local(when, "minute", languages.moment)
 
 
 @register.filter
@@ -152,7 +159,7 @@ def pairs(mapping: Mapping[str, Any]) -> list[tuple[str, Any]]:
 @register.filter
 def usd(amount: Decimal) -> str:
     """$0.18, $1,120.00, $0.056."""
-    return words.money(amount)
+    return languages.money(amount)
 
 
 @register.filter

@@ -18,6 +18,7 @@ from django.utils import timezone
 from annotation import sql
 from annotation.deadlocks import TRIES, is_deadlock
 from annotation.instrument import Instrument, Walk, hit_items, live_instrument, offers_to
+from annotation.languages import speaking
 from annotation.models import (
     Assignment,
     Draft,
@@ -105,8 +106,9 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("stale")
     if lacks_offers(walk, page, number):
         return Outcome("waiting")
-    answers, errors = page.clean(data)
-    errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
+    with speaking(work.instrument.language):  # errors are for the worker
+        answers, errors = page.clean(data)
+        errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
     if errors:
         return Outcome("invalid", errors)
     step, now = SentStep(number, page.name, answers, clean_timing(timing, page)), timezone.now()

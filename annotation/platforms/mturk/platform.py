@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings as django_settings
 from django.utils import timezone
 
+from annotation.languages import marked
 from annotation.models import Assignment, OutsideAssignment, PlatformAccount, PlatformCall, Posting, Study
 from annotation.platforms.base import (
     BadArrival,
@@ -53,7 +54,7 @@ class Mturk(Platform):
     writes = True
     has_accounts = True
     task = "HIT"
-    way_out = "Please return this HIT."
+    way_out = marked("Please return this HIT.")
     token_field = "UniqueRequestToken"  # noqa: S105 - the name of a parameter
     #: The endpoint remembers tokens for 24 hours.
     token_life = timedelta(hours=23)

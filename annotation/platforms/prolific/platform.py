@@ -19,6 +19,8 @@ from django.utils import timezone
 from django.utils.crypto import get_random_string, salted_hmac
 from django.utils.dateparse import parse_datetime
 
+from annotation.languages import gettext as _
+from annotation.languages import marked
 from annotation.models import Assignment, Flag, OutsideAssignment, PlatformCall, Posting, Study
 from annotation.platforms.base import BadArrival, Claim, Finish, Notified, Reported
 from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search
@@ -71,7 +73,7 @@ class Prolific(Connection):
     categories = CATEGORIES
     task = "study"
     site = "Prolific"
-    way_out = "Please return your submission on Prolific."
+    way_out = marked("Please return your submission on Prolific.")
     has_audience = True
     writes = True
     #: “Bulk approve submissions”: “We recommend a maximum of 1,000 submission or participant IDs per request.”
@@ -269,7 +271,10 @@ class Prolific(Connection):
         if row is None:
             return None
         pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
-        return replace(_finish(posting, outcome), note=f"You are paid {money(pay)} for your time." if pay else "")
+        return replace(
+            _finish(posting, outcome),
+            note=_("You are paid %(amount)s for your time.") % {"amount": money(pay)} if pay else "",
+        )
 
     # --- afterwards ---
 

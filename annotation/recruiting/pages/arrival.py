@@ -14,6 +14,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from annotation.languages import gettext as _
+from annotation.languages import marked, money, speak
 from annotation.models import Assignment, Posting, Study
 from annotation.platforms import platform_class
 from annotation.platforms.base import NO_CONSENT, NOT_ELIGIBLE, BadArrival, Claim
@@ -33,43 +35,52 @@ from annotation.work.pages.preview import limit_note
 from annotation.work.pages.start import start_context
 from annotation.work.pages.worker_page import Link, SeeOther, message, page, workers_page
 from common.numbers import whole_number
-from common.words import counted, money
+from common.words import counted
 
 #: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server:
 #: its clock started when the worker accepted, just before they came here, and it is the only one that they see.
 GRACE = timedelta(minutes=5)
-DISAGREED = "Please tick this box if you agree. If you do not agree, {}"
+DISAGREED = marked("Please tick this box if you agree. If you do not agree, {way_out}")
 State = Assignment.State
 
 #: What a worker reads, by reason, with the platform's word for the work. The platform's ``way_out`` follows.
 REFUSALS = {
-    "ended": ("This {task} has ended", "No more work is taken for it."),
-    "other_arm": ("You are taking part in another version of this study", "Each person can do one version."),
-    "own_text": ("You wrote a text in this {task}", "Nobody rates their own text."),
-    "had_text": (
-        "You have already rated a text of this {task}",
-        "Each text needs ratings by different people. This does not affect the work you have sent.",
+    "ended": (marked("This {task} has ended"), marked("No more work is taken for it.")),
+    "other_arm": (
+        marked("You are taking part in another version of this study"),
+        marked("Each person can do one version."),
     ),
-    "done": ("You have sent this {task} before", "Each person can do it once."),
+    "own_text": (marked("You wrote a text in this {task}"), marked("Nobody rates their own text.")),
+    "had_text": (
+        marked("You have already rated a text of this {task}"),
+        marked("Each text needs ratings by different people. This does not affect the work you have sent."),
+    ),
+    "done": (marked("You have sent this {task} before"), marked("Each person can do it once.")),
     "done_elsewhere": (
-        "You have already done this task in another {task}",
-        "Each person can do it once.",
+        marked("You have already done this task in another {task}"),
+        marked("Each person can do it once."),
     ),
     "open_elsewhere": (
-        "You are already doing this task in another {task}",
-        "Each person can do it once, so finish that {task}.",
+        marked("You are already doing this task in another {task}"),
+        marked("Each person can do it once, so finish that {task}."),
     ),
-    "limit": ("You have done all the tasks that one person can do here", "Thank you for your work."),
-    "taken": ("All tasks are taken right now", "Somebody is working on each of them, or they are done."),
-    "full": ("This study has all the participants it needs", "Thank you for your interest."),
-    "excluded": ("There are no more tasks for you in this study", "The researchers have ended your participation."),
+    "limit": (marked("You have done all the tasks that one person can do here"), marked("Thank you for your work.")),
+    "taken": (
+        marked("All tasks are taken right now"),
+        marked("Somebody is working on each of them, or they are done."),
+    ),
+    "full": (marked("This study has all the participants it needs"), marked("Thank you for your interest.")),
+    "excluded": (
+        marked("There are no more tasks for you in this study"),
+        marked("The researchers have ended your participation."),
+    ),
     "exam": (
-        "This {task} is for people who passed another one",
-        "Take part in that one first. If you have, your result was not good enough.",
+        marked("This {task} is for people who passed another one"),
+        marked("Take part in that one first. If you have, your result was not good enough."),
     ),
     "took_part": (
-        "You have already taken part in a related study",
-        "Each person can take part in only one of these studies.",
+        marked("You have already taken part in a related study"),
+        marked("Each person can take part in only one of these studies."),
     ),
 }
 #: Reasons that are no fault of the worker, who came from the platform in good faith.
@@ -82,12 +93,13 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     """The page inside the platform's frame: a preview until the HIT is accepted, then the start page, then the work."""
     posting = Posting.objects.select_related("study", "hit__arm").get(pk=read_posting_token(token))
     study = posting.study
+    speak(study.language)
     platform = platform_class(posting.platform)
     server_origin = f"{request.scheme}://{request.get_host()}"
     try:
         claim = platform.arrive(posting, settings_of(study, platform), request.GET.dict(), server_origin)
     except BadArrival as wrong:
-        return message(wrong.heading, wrong.line, status=400, contact=study.contact)
+        return message(_(wrong.heading), _(wrong.line), status=400, contact=study.contact)
     if claim is None:
         is_open = study.status in (Study.Status.LIVE, Study.Status.PAUSED)
         return SeeOther(reverse("study_preview", args=[study.slug])) if is_open else _refused(posting, "ended")
@@ -123,15 +135,19 @@ def _to_work(assignment: Assignment) -> HttpResponse:
 
 def _start_page(posting: Posting, claim: Claim, *, disagreed: bool = False) -> HttpResponse:
     study, platform = posting.study, platform_class(posting.platform)
-    way_out = platform.way_out[0].lower() + platform.way_out[1:]
+    way_out = _(platform.way_out)[0].lower() + _(platform.way_out)[1:]
     decline = platform.way_back(posting, settings_of(study, platform), NO_CONSENT) if study.consent else None
     # If all arms share one listing, the arm is drawn at the start, and some may pay more.
     rewards = study.hits.order_by().values_list("reward", flat=True).distinct() if posting.one_listing else ()
     offered, bonus_note = {posting.pays, *rewards}, ""
     if more := max(offered) - posting.pays:
         bonus_note = (
-            f"You get {money(posting.pays)}. Some versions of this task pay up to {money(more)} more, as a bonus when "
-            "your work is approved. Which version you get is decided by chance when you start."
+            _("You get %(amount)s.") % {"amount": money(posting.pays)}
+            + " "
+            + _("Some versions of this task pay up to %(more)s more, as a bonus when your work is approved.")
+            % {"more": money(more)}
+            + " "
+            + _("Which version you get is decided by chance when you start.")
         )
     context: dict[str, Any] = {
         **start_context(
@@ -148,7 +164,7 @@ def _start_page(posting: Posting, claim: Claim, *, disagreed: bool = False) -> H
         "decline": decline,
         "platform": platform,
         "preview_url": reverse("study_preview", args=[study.slug]),
-        "problems": [("agree", "Taking part:", DISAGREED.format(way_out))] if disagreed else [],
+        "problems": [("agree", _("Taking part:"), _(DISAGREED).format(way_out=way_out))] if disagreed else [],
     }
     return page("work/start.html", context, status=422 if disagreed else 200)
 
@@ -162,18 +178,19 @@ def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpR
         context = {
             "most": counted(posting.study.hits_per_worker or 0, platform.task),
             "same_text": same_text,
-            "task": platform.task,
-            "way_out": platform.way_out,
+            "task": _(platform.task),
+            "way_out": _(platform.way_out),
             "open": in_progress_elsewhere(posting=posting, claim=claim, same_text=same_text),
             "contact": posting.study.contact,
         }
         return page("recruiting/at_limit.html", context, status=403)
     heading, line = REFUSALS.get(reason, REFUSALS["ended"])
-    heading, line, contact = heading.format(task=platform.task), line.format(task=platform.task), posting.study.contact
+    task, contact = _(platform.task), posting.study.contact
+    heading, line = _(heading).format(task=task), _(line).format(task=task)
     can_go_back = claim is not None and reason in NOT_FOR_THEM
     back = platform.way_back(posting, settings_of(posting.study, platform), NOT_ELIGIBLE) if can_go_back else None
     if back is None:
-        return message(heading, line, platform.way_out, status=403, contact=contact)
-    lines = [line, back.note, f"If you are asked for a completion code there, enter {back.code}."]
-    link = Link(back.link, f"Back to {platform.site}")
+        return message(heading, line, _(platform.way_out), status=403, contact=contact)
+    lines = [line, back.note, _("If you are asked for a completion code there, enter %(code)s.") % {"code": back.code}]
+    link = Link(back.link, _("Back to %(site)s") % {"site": platform.site})
     return message(heading, *filter(None, lines), status=403, contact=contact, link=link)

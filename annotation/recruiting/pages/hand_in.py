@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.views.decorators.http import require_http_methods
 
+from annotation.languages import gettext as _
+from annotation.languages import money, speak
 from annotation.models import Assignment
 from annotation.platforms import platform_class
 from annotation.recruiting.publishing import settings_of
@@ -19,7 +21,6 @@ from annotation.work.hourly_pay import exact_sum
 from annotation.work.pages.done import NOTICES, done_page
 from annotation.work.pages.terms import payment_words
 from annotation.work.pages.worker_page import SeeOther, message, page, workers_page
-from common.words import money
 
 State = Assignment.State
 
@@ -45,20 +46,30 @@ def origin(url: str) -> str:
 def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
     work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
-    study, task = work.hit.study, platform_class(work.posting.platform).task if work.posting else "task"
+    study = work.hit.study
+    speak(study.language)
+    task = _(platform_class(work.posting.platform).task if work.posting else "task")
     if work.state == State.STOPPED:
         # The platform still has their assignment, and pays it only when it is finished.
         lines = (
-            f"You are owed {money(work.part_payment.amount)} for the steps that you sent. The researchers pay it "
-            "separately.",
-            f"Please return the {task} on the site where you accepted it. If you write to the researchers about your "
-            f"pay, give them this code: {work.participant.completion_code}",
+            _("You are owed %(amount)s for the steps that you sent. The researchers pay it separately.")
+            % {"amount": money(work.part_payment.amount)},
+            _(
+                "Please return the %(task)s on the site where you accepted it. If you write to the researchers about "
+                "your pay, give them this code: %(code)s"
+            )
+            % {"task": task, "code": work.participant.completion_code},
         )
-        return message(f"You have stopped this {task}", *lines, status=200, contact=study.contact)
+        return message(_("You have stopped this %(task)s") % {"task": task}, *lines, status=200, contact=study.contact)
     if work.state in (State.RETURNED, State.ABANDONED):
         returned = work.state == State.RETURNED
-        heading = f"You have returned this {task}" if returned else f"The time for this {task} was up"
-        return message(heading, "What you wrote is saved, but it does not count.", status=409, contact=study.contact)
+        heading = _("You have returned this %(task)s") if returned else _("The time for this %(task)s was up")
+        return message(
+            heading % {"task": task},
+            _("What you wrote is saved, but it does not count."),
+            status=409,
+            contact=study.contact,
+        )
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))
     assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
@@ -66,9 +77,14 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     finish = platform.finish(work, settings_of(study, platform))
     context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
     pays = max(work.posting.pays, work.hit.reward) if work.posting.one_listing else work.posting.pays
-    earned = f"You earn {money(pays)} for this {task} once it is approved." if pays else ""
+    earned = (
+        _("You earn %(amount)s for this %(task)s once it is approved.") % {"amount": money(pays), "task": task}
+        if pays
+        else ""
+    )
     if pays and work.n_sent > 1:
-        earned += f" With your earlier work in this study, that makes {money(exact_sum(work.earns))}."
+        together = _("With your earlier work in this study, that makes %(amount)s.")
+        earned += " " + together % {"amount": money(exact_sum(work.earns))}
     context |= {"pays": pays, "earned": earned}
     context["payment"] = payment_words(study.pay_note, study.platforms, platform, pays=pays > 0)
     context["record_url"] = reverse("work_record", args=[token])

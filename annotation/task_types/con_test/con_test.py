@@ -10,6 +10,7 @@ from django import forms
 
 from analysis.description import Point, ReportSection, Scale
 from analysis.quality_control.texts import normalised
+from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, OutputData, Page, Shown, TaskType, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.kinds.choice import ChoiceQuestion
@@ -161,7 +162,9 @@ class ConTest(TaskType):
             if isinstance(text := page_answers.get(question.key), str):
                 first_label = label_of_words.setdefault(same_words(text), f"“{question.label}”")
                 if first_label != f"“{question.label}”":
-                    errors[question.key] = f"This is the same as {first_label}. Please write something else."
+                    errors[question.key] = _("This is the same as %(text)s. Please write something else.") % {
+                        "text": first_label
+                    }
         return errors
 
     # --- questions and texts ---

@@ -10,6 +10,7 @@ from django import forms
 
 from analysis.description import ReportSection
 from analysis.quality_control.texts import normalised
+from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
 from annotation.task_types.kinds.text import TextQuestion
@@ -124,7 +125,9 @@ class Production(FixedPages):
             text = str(page_answers[question.key])
             first_label = label_of_text.setdefault(normalised(text) or text.strip(), question.label)
             if first_label != question.label:
-                errors[question.key] = f"This is the same as “{first_label}”. Please write something else."
+                errors[question.key] = _("This is the same as %(text)s. Please write something else.") % {
+                    "text": f"“{first_label}”"
+                }
         return errors
 
     # --- questions and texts ---

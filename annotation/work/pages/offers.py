@@ -10,6 +10,8 @@ from django.urls import reverse
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.instrument import live_instrument
+from annotation.languages import gettext as _
+from annotation.languages import marked, ngettext, number, speak
 from annotation.task_types.offers import OfferData
 from annotation.tokens import read_form_token, read_seat
 from annotation.work import offers as service
@@ -17,28 +19,29 @@ from annotation.work.offers import OpenPage, Waiting
 from annotation.work.pages.worker_page import Notice, SeeOther, workers_page
 from annotation.work.requested_offers import Pulled, pull_offers
 from annotation.work.standing import standing
-from common.words import counted
 
 #: Seconds between reloads of a waiting page in a browser without JavaScript.
 RELOAD_SECONDS = 3
 NONE_CAME = Notice(
     "warn",
-    "There is no suggestion this time",
-    "Please write this part yourself. Everything you wrote before is saved.",
+    marked("There is no suggestion this time"),
+    marked("Please write this part yourself. Everything you wrote before is saved."),
 )
 #: What to do with what is there, by whether it is only one.
 USE_WHAT_CAME = {
-    True: "Choose it, then change as much of it as you like. You can also replace it with a text of your own.",
-    False: "Choose one of them, then change as much of it as you like.",
+    True: marked("Choose it, then change as much of it as you like. You can also replace it with a text of your own."),
+    False: marked("Choose one of them, then change as much of it as you like."),
 }
 #: Why a press of the button got no suggestions, by the parameter of the address that the button leads to.
 NOT_PULLED: dict[str, Notice] = {
     "empty": Notice(
         "warn",
-        "There is nothing to start from yet",
-        "Write a few words first. Suggestions are made from what is in the boxes.",
+        marked("There is nothing to start from yet"),
+        marked("Write a few words first. Suggestions are made from what is in the boxes."),
     ),
-    "spent": Notice("warn", "There are no more suggestions for this text", "You can still use those on the page."),
+    "spent": Notice(
+        "warn", marked("There are no more suggestions for this text"), marked("You can still use those on the page.")
+    ),
 }
 
 
@@ -48,11 +51,13 @@ def work_offers(request: HttpRequest, token: str) -> HttpResponse:
     """Whether page ``?step=`` still waits for its suggestions. ``reload`` is true once the page has changed."""
     seat = read_seat(token)
     position = standing(seat.participant, seat.assignment)
+    instrument = live_instrument(position.arm_id)
+    speak(instrument.language)
     due, step = position.open, request.GET.get("step", "")
     if due is None or step != str(due.number):
         return JsonResponse({"reload": True})
     waiting = service.progress(
-        instrument=live_instrument(position.arm_id),
+        instrument=instrument,
         assignment_id=due.assignment_id,
         hit_id=due.hit_id,
         order=due.order,
@@ -65,15 +70,20 @@ def work_offers(request: HttpRequest, token: str) -> HttpResponse:
 
 def in_words(waiting: Waiting) -> dict[str, Any]:
     """What is happening at the moment, in words for workers."""
-    what = "The suggestion is" if waiting.count == 1 else f"{counted(waiting.count, 'suggestion').capitalize()} are"
     if waiting.asked_again:
-        left = counted(max(1, round(waiting.left)), "second")
-        title = "This is taking longer than usual"
-        text = f"We have asked again. You can continue in {left} at the latest."
+        left = max(1, round(waiting.left))
+        title = _("This is taking longer than usual")
+        text = ngettext(
+            "We have asked again. You can continue in %(count)s second at the latest.",
+            "We have asked again. You can continue in %(count)s seconds at the latest.",
+            left,
+        ) % {"count": number(left)}
     else:
-        title = f"{what} being written"
-        text = "This usually takes a few seconds."
-    return {"title": title, "text": f"{text} Your text is saved.", "waited": round(waiting.waited)}
+        title = ngettext(
+            "The suggestion is being written", "%(count)s suggestions are being written", waiting.count
+        ) % {"count": number(waiting.count)}
+        text = _("This usually takes a few seconds.")
+    return {"title": title, "text": f"{text} {_('Your text is saved.')}", "waited": round(waiting.waited)}
 
 
 def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
@@ -88,12 +98,11 @@ def offers_notice(shown: Iterable[OfferData]) -> Notice | None:
     left = len(sources) - missing
     if not left:
         return NONE_CAME
-    title = (
-        "One suggestion is missing" if missing == 1 else f"{counted(missing, 'suggestion').capitalize()} are missing"
-    )
-    what = "There is only one this time" if left == 1 else f"There are only {left} this time"
-    came = "the other one did" if missing == 1 else "the others did"
-    return Notice("", title, f"{what}, because {came} not come in time. {USE_WHAT_CAME[left == 1]}")
+    title = ngettext("One suggestion is missing", "%(count)s suggestions are missing", missing)
+    came = ngettext("The other one did not come in time.", "The others did not come in time.", missing)
+    there = ngettext("There is only one this time.", "There are only %(count)s this time.", left)
+    text = f"{there % {'count': number(left)}} {came} {_(USE_WHAT_CAME[left == 1])}"
+    return Notice("", title % {"count": number(missing)}, text)
 
 
 @workers_page

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation.access import study_for
 from annotation.instrument import Instrument, item_data
+from annotation.languages import gettext as _
 from annotation.models import Arm, Study
 from annotation.platforms import platform_class
 from annotation.platforms.link import Link
@@ -44,7 +45,7 @@ def study_preview(request: HttpRequest, slug: str) -> HttpResponse:
         return not_admitted(study, "invited") if study.status == Study.Status.LIVE else not_open(study)
     first = study.items.order_by("position").first()
     if first is None:
-        return message("There is nothing to preview yet", "This study has no items.", status=404)
+        return message(_("There is nothing to preview yet"), _("This study has no items."), status=404)
     pages = Trial(Instrument.of(study), [item_data(first)], seed=study.seed).all_pages()
     page_number = whole_number(request.GET.get("step", ""), least=1, most=len(pages)) or 1
     context = preview_context(study, pages[page_number - 1], at=page_number, steps=len(pages)) | {
@@ -69,7 +70,8 @@ def limit_note(study: Study) -> str:
     name = bounded_on(study)
     if not name:
         return ""
-    return f"Each person can do at most {counted(study.hits_per_worker or 0, platform_class(name).task)} of this study."
+    count = counted(study.hits_per_worker or 0, platform_class(name).task)
+    return _("Each person can do at most %(count)s of this study.") % {"count": count}
 
 
 def _may_preview(request: HttpRequest, visit: Visit) -> bool:
@@ -155,7 +157,7 @@ class Trial:
     def skip(self, steps: int) -> None:
         """Lets a simulated worker answer up to ``steps`` pages."""
         worker = SimulatedWorker.named("preview", "careful")
-        for _ in range(steps):
+        for _page in range(steps):
             if self.due is None:
                 return
             form = self.instrument.task.simulate(worker, self.shown, self.due, self.answers)

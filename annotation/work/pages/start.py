@@ -18,6 +18,8 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import identity
 from annotation.instrument import Instrument, whole_texts
+from annotation.languages import gettext as _
+from annotation.languages import marked, money, speak
 from annotation.models import Arm, Invitation, Participant, Study, Worker
 from annotation.platforms.base import Platform
 from annotation.platforms.link import Link
@@ -31,21 +33,24 @@ from annotation.work.pages.start_brake import cancel_start, note_start, take_sta
 from annotation.work.pages.terms import terms_of
 from annotation.work.pages.worker_page import SeeOther, message, page, workers_page
 from annotation.work.standing import few_places, invitation_by_key, openings, participant_of, study_by_slug
-from common.words import money
 
 #: What workers read before they start, by the study's rule for people who stop.
 PART_PAY = {
     "none": "",
-    "steps": "If you stop in the middle of a task, you get the part of the reward for the steps that you have sent.",
-    "fixed": "If you stop in the middle of a task after at least one step, you get {amount} for it.",
+    "steps": marked(
+        "If you stop in the middle of a task, you get the part of the reward for the steps that you have sent."
+    ),
+    "fixed": marked("If you stop in the middle of a task after at least one step, you get {amount} for it."),
 }
 #: By whether ratings stay when a worker's data are deleted.
 DELETION = {
-    False: "You can see what is recorded about you, and ask for its deletion, on your own page.",
-    True: "You can see what is recorded about you, and ask for its deletion, on your own page. Your ratings are then "
-    "kept without your name; everything you wrote is deleted.",
+    False: marked("You can see what is recorded about you, and ask for its deletion, on your own page."),
+    True: marked(
+        "You can see what is recorded about you, and ask for its deletion, on your own page. Your ratings are then "
+        "kept without your name; everything you wrote is deleted."
+    ),
 }
-DISAGREED = "Please tick this box if you agree. If you do not agree, close this page."
+DISAGREED = marked("Please tick this box if you agree. If you do not agree, close this page.")
 Identity = Study.Identity
 
 
@@ -102,6 +107,7 @@ class Visit:
 def visit_to(request: HttpRequest, slug: str) -> Visit:
     """The visit to a page. Raises BadToken or Invitation.DoesNotExist if the key or token in the address is wrong."""
     study = study_by_slug(slug)
+    speak(study.language)
     if "k" in request.GET:
         key = clean_text(request.GET["k"])
         return Visit(study, {"k": key}, invitation=invitation_by_key(study, key))
@@ -134,9 +140,9 @@ def study_start(request: HttpRequest, slug: str) -> HttpResponse:
         return not_admitted(study, "members")
     if visit.lacks_id:
         return message(
-            "Your id is missing from this link",
-            "This study needs to know your id on the site that sent you here, and the link does not contain it.",
-            "Open the study again from that site. If you see this page again, tell the researchers.",
+            _("Your id is missing from this link"),
+            _("This study needs to know your id on the site that sent you here, and the link does not contain it."),
+            _("Open the study again from that site. If you see this page again, tell the researchers."),
             status=400,
             contact=study.contact,
         )
@@ -199,7 +205,7 @@ def _start_page(
         "known_by_address": bool(visit.named) and not visit.panel_id,
         "preview_url": reverse("study_preview", args=[study.slug]) + visit.query(),
         "continue_url": reverse("work", args=[participant_token(returning.pk)]) if returning else "",
-        "problems": [("agree", "Taking part:", DISAGREED)] if disagreed else [],
+        "problems": [("agree", _("Taking part:"), _(DISAGREED))] if disagreed else [],
     }
     return page("work/start.html", context, status=422 if disagreed else 200)
 
@@ -225,30 +231,34 @@ def start_context(
         "instructions": wordings.pop(),
         "terms": terms_of(study, arms, platform=platform, offered=offered),
         "recording": next(iter(notices), ""),
-        "part_pay": PART_PAY[study.part_pay].format(amount=money(study.part_pay_amount or Decimal(0))),
-        "deletion": DELETION[study.keep_ratings],
+        "part_pay": _(PART_PAY[study.part_pay]).format(amount=money(study.part_pay_amount or Decimal(0))),
+        "deletion": _(DELETION[study.keep_ratings]),
     }
 
 
 #: For people who have started before.
-OWN_PAGE = (
+OWN_PAGE = marked(
     "Have you started already? Open the address of your own page: you can still send the task you are working on."
 )
 
 
 def not_open(study: Study, visit: Visit | None = None) -> HttpResponse:
     if study.status == Study.Status.DRAFT:
-        return message("This study is not open yet", "Please look again later.", status=403)
+        return message(_("This study is not open yet"), _("Please look again later."), status=403)
     if study.status == Study.Status.PAUSED:
         heading, line, status = (
-            "This study is paused",
-            "There are no new tasks right now. Please look again later.",
+            _("This study is paused"),
+            _("There are no new tasks right now. Please look again later."),
             403,
         )
-        own_page = OWN_PAGE
+        own_page = _(OWN_PAGE)
     else:
-        heading, line, status = "This study is closed", "Thank you for your interest. There are no new tasks.", 410
-        own_page = f"{OWN_PAGE} It also shows your completion code."
+        heading, line, status = (
+            _("This study is closed"),
+            _("Thank you for your interest. There are no new tasks."),
+            410,
+        )
+        own_page = f"{_(OWN_PAGE)} {_('It also shows your completion code.')}"
     return message(
         heading, line, own_page, status=status, contact=study.contact, asks_browser=_may_be_known(study, visit)
     )
@@ -261,45 +271,53 @@ def _may_be_known(study: Study, visit: Visit | None) -> bool:
 
 REFUSALS = {
     "members": (
-        "This study is for members of the research team",
-        "They start in the console: sign in there, open the study, and choose Coding.",
+        marked("This study is for members of the research team"),
+        marked("They start in the console: sign in there, open the study, and choose Coding."),
     ),
     "platform": (
-        "This study is done on another site",
-        "Its tasks are offered on a platform for workers. Open it from there.",
+        marked("This study is done on another site"),
+        marked("Its tasks are offered on a platform for workers. Open it from there."),
     ),
     "invited": (
-        "This study is by invitation",
-        "You need the personal link that was sent to you. Open that link, and check that you have all of it.",
+        marked("This study is by invitation"),
+        marked("You need the personal link that was sent to you. Open that link, and check that you have all of it."),
     ),
     "took_part": (
-        "You have already taken part in a related study",
-        "Each person can take part in only one of these studies. Thank you for your interest.",
+        marked("You have already taken part in a related study"),
+        marked("Each person can take part in only one of these studies. Thank you for your interest."),
     ),
     "exam": (
-        "This study is for people who passed another one",
-        "Take part in that one first, with the same link or in the same browser. If you have, your result was not "
-        "good enough. Thank you for your interest.",
+        marked("This study is for people who passed another one"),
+        marked(
+            "Take part in that one first, with the same link or in the same browser. If you have, your result was not "
+            "good enough. Thank you for your interest."
+        ),
     ),
     "other_browser": (
-        "You cannot continue in this browser",
-        "Somebody has started this study with your id, in another browser or on another device. If that was you, open "
-        "the study there, or open the address of your own page: the browser's history has it.",
-        "If it was not you, or you cannot go back there, write to the researchers.",
+        marked("You cannot continue in this browser"),
+        marked(
+            "Somebody has started this study with your id, in another browser or on another device. If that was you, "
+            "open "
+            "the study there, or open the address of your own page: the browser's history has it."
+        ),
+        marked("If it was not you, or you cannot go back there, write to the researchers."),
     ),
     "full": (
-        "This study has all the participants it needs",
-        "Thank you for your interest. You can look again later, in case a place becomes free.",
+        marked("This study has all the participants it needs"),
+        marked("Thank you for your interest. You can look again later, in case a place becomes free."),
         OWN_PAGE,
     ),
     "just_taken": (
-        "Others were faster: all tasks are taken right now",
-        "You have not started, and nothing about you was saved. Look again in a few minutes, in case one becomes free.",
+        marked("Others were faster: all tasks are taken right now"),
+        marked(
+            "You have not started, and nothing about you was saved. Look again in a few minutes, in case one becomes "
+            "free."
+        ),
         OWN_PAGE,
     ),
     "taken": (
-        "All tasks are taken right now",
-        "Somebody is working on each of them. Look again in a few minutes, in case one becomes free.",
+        marked("All tasks are taken right now"),
+        marked("Somebody is working on each of them. Look again in a few minutes, in case one becomes free."),
         OWN_PAGE,
     ),
 }
@@ -309,4 +327,4 @@ def not_admitted(study: Study, reason: str, visit: Visit | None = None) -> HttpR
     """The page for somebody who cannot take part. ``reason`` comes from NotAdmitted or `openings`."""
     heading, *lines = REFUSALS[reason]
     asks_browser = reason in ("full", "taken", "just_taken") and _may_be_known(study, visit)
-    return message(heading, *lines, status=403, contact=study.contact, asks_browser=asks_browser)
+    return message(_(heading), *map(_, lines), status=403, contact=study.contact, asks_browser=asks_browser)

@@ -10,6 +10,8 @@ from django.conf import settings
 from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse
 
+from annotation.languages import gettext as _
+from annotation.languages import ngettext, number
 from annotation.models import Study
 from annotation.work.pages.worker_page import message
 from common import brake
@@ -46,13 +48,18 @@ def cancel_start(receipt: str) -> None:
 
 def too_many_starts(study: Study) -> HttpResponse:
     most = settings.UNSENT_PER_ADDRESS
-    people = "one person" if most == 1 else f"{most:,} people"
+    people = ngettext(
+        "In the last hour, one person started this study from your network without finishing a task.",
+        "In the last hour, %(count)s people started this study from your network without finishing a task.",
+        most,
+    ) % {"count": number(most)}
     response = message(
-        "Too many people have started from your network",
-        f"In the last hour, {people} started this study from your network without finishing a task. This limit keeps "
-        "places free for everybody.",
-        "If you share your connection with others, for example in a class, wait until some of them have finished a "
-        "task, then try again. Or ask the researchers for a personal link: those always work.",
+        _("Too many people have started from your network"),
+        f"{people} {_('This limit keeps places free for everybody.')}",
+        _(
+            "If you share your connection with others, for example in a class, wait until some of them have finished a "
+            "task, then try again. Or ask the researchers for a personal link: those always work."
+        ),
         status=429,
         contact=study.contact,
     )

@@ -18,6 +18,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.instrument import live_instrument
+from annotation.languages import gettext as _
+from annotation.languages import marked, speak
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next
@@ -52,38 +54,49 @@ MOST_TIMING = 50_000
 
 NOT_SAVED = Notice(
     "bad",
-    "This could not be saved just now",
-    "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, then "
-    "press the button again.",
+    marked("This could not be saved just now"),
+    marked(
+        "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, "
+        "then "
+        "press the button again."
+    ),
 )
 WAS_STALE = Notice(
     "warn",
-    "You cannot send that step yet",
-    "What you just sent was not saved, because it belongs to a later step. You may have this task open in two tabs: "
-    "close the other one and continue here.",
+    marked("You cannot send that step yet"),
+    marked(
+        "What you just sent was not saved, because it belongs to a later step. You may have this task open in two "
+        "tabs: "
+        "close the other one and continue here."
+    ),
 )
 TIME_IS_UP = Notice(
     "warn",
-    "The time for this task is up",
-    "Send it now: it still counts if nobody else has taken the task.",
+    marked("The time for this task is up"),
+    marked("Send it now: it still counts if nobody else has taken the task."),
 )
 #: On a platform, whose clock is the only one: it ran out some minutes ago.
 PLATFORM_TIME_IS_UP = Notice(
     "warn",
-    "The time for this task is up",
-    "It ended on the site where you accepted the task. Send your answers all the same: they are saved here, so the "
-    "researchers can see what you did.",
+    marked("The time for this task is up"),
+    marked(
+        "It ended on the site where you accepted the task. Send your answers all the same: they are saved here, so the "
+        "researchers can see what you did."
+    ),
 )
 TIME_IS_UP_WITH_WORK = Notice(
     "warn",
-    "The time for this task is up",
-    "You can still finish it, and your pay stays the same. Do not start another task before you have sent it.",
+    marked("The time for this task is up"),
+    marked("You can still finish it, and your pay stays the same. Do not start another task before you have sent it."),
 )
 NEW_TASK = Notice(
     "warn",
-    "This is a new task",
-    "The time for your last task was up, and somebody else has it now. What you wrote there is saved, but it does not "
-    "count.",
+    marked("This is a new task"),
+    marked(
+        "The time for your last task was up, and somebody else has it now. What you wrote there is saved, but it "
+        "does not "
+        "count."
+    ),
 )
 
 
@@ -124,7 +137,10 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _standing(seat: Seat) -> Standing:
-    return standing(seat.participant, seat.assignment)
+    """Where the worker is. What follows is in the language of their study."""
+    position = standing(seat.participant, seat.assignment)
+    speak(live_instrument(position.arm_id).language)
+    return position
 
 
 #: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
@@ -169,7 +185,7 @@ def _step_page(
         "ordinal": due.ordinal,
         "seconds_left": seconds_left,
         "minutes_left": -(-seconds_left // 60),
-        "over": time_is_up.text,
+        "over": _(time_is_up.text),
         "instructions": instrument.texts["instructions"],
         "form": form_token(due.assignment_id, due.number),
         "values": {"timing": "", "feedback": "", **typed},
@@ -247,21 +263,23 @@ def _same_page(
 
 
 def _too_late(token: str, seat: Seat, *, given_back: bool) -> HttpResponse:
-    link = Link(reverse("work", args=[token]), "Next task") if seat.assignment is None else None
+    contact = _standing(seat).contact
+    link = Link(reverse("work", args=[token]), _("Next task")) if seat.assignment is None else None
     if given_back:
         return message(
-            "You have given this task back",
-            "What you just sent was not saved, because it is for a task that you gave back.",
+            _("You have given this task back"),
+            _("What you just sent was not saved, because it is for a task that you gave back."),
             status=409,
             link=link,
         )
-    contact = standing(seat.participant).contact
     lines = [
-        "Somebody else has this task now. What you have just sent is not lost, but it came too late: it is not in the "
-        "results, and it is not paid. It is kept as a draft, not as an answer.",
-        f"If you think this is wrong, write to {contact}." if contact else "",
+        _(
+            "Somebody else has this task now. What you have just sent is not lost, but it came too late: it is not in "
+            "the results, and it is not paid. It is kept as a draft, not as an answer."
+        ),
+        _("If you think this is wrong, write to %(contact)s.") % {"contact": contact} if contact else "",
     ]
-    return message("The time for this task was up", *filter(None, lines), status=409, link=link)
+    return message(_("The time for this task was up"), *filter(None, lines), status=409, link=link)
 
 
 def _read_form(request: HttpRequest) -> tuple[FormToken, dict[str, str]]:
@@ -297,7 +315,7 @@ def work_return(request: HttpRequest, token: str) -> HttpResponse:
     participant_id = read_participant_token(token)
     if request.method != "POST":
         return to("work", token)
-    form, _ = _read_form(request)
+    form = _read_form(request)[0]
     if not return_assignment(assignment_id=form.assignment, participant_id=participant_id):
         return to("work", token)
     return to("work_done", token, "?returned")

@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
+from annotation.languages import gettext as _
+from annotation.languages import minutes, money, ngettext, number
 from annotation.models import Arm, Study
 from annotation.platforms.base import Platform
 from annotation.platforms.calls import Json
 from annotation.platforms.link import Link
 from annotation.work.hourly_pay import expected_seconds, hourly
-from common.words import counted, money, plural_of
 
 HALF = Decimal("0.5")
 
@@ -30,25 +31,34 @@ class Terms:
 
     @property
     def time(self) -> str:
-        return "" if self.seconds is None else f"about {roughly(self.seconds)}"
+        return "" if self.seconds is None else _("about %(time)s") % {"time": roughly(self.seconds)}
 
     @property
     def pay(self) -> str:
-        return f"{'at least ' if self.at_least else ''}{money(self.reward)}" if self.reward else ""
+        if not self.reward:
+            return ""
+        amount = money(self.reward)
+        return _("at least %(amount)s") % {"amount": amount} if self.at_least else amount
 
     @property
     def per_hour(self) -> str:
         if not self.reward or not self.seconds:
             return ""
-        return f"{'at least' if self.at_least else 'about'} {money(hourly(self.reward, self.seconds))}"
+        pattern = _("at least %(amount)s") if self.at_least else _("about %(amount)s")
+        return pattern % {"amount": money(hourly(self.reward, self.seconds))}
 
     def sentence(self, task: str) -> str:
         """Such as “One HIT takes about 2 minutes and pays $0.18, which is about $5.40 per hour.” Empty: not known."""
-        facts = [f"takes {self.time}" if self.time else "", f"pays {self.pay}" if self.pay else ""]
-        if not any(facts):
+        words = {"task": task, "time": self.time, "pay": self.pay, "hour": self.per_hour}
+        if self.time and self.per_hour:
+            pattern = _("One %(task)s takes %(time)s and pays %(pay)s, which is %(hour)s per hour.")
+        elif self.time:
+            pattern = _("One %(task)s takes %(time)s.")
+        elif self.pay:
+            pattern = _("One %(task)s pays %(pay)s.")
+        else:
             return ""
-        hour = f", which is {self.per_hour} per hour" if self.per_hour else ""
-        return f"One {task} {' and '.join(filter(None, facts))}{hour}."
+        return pattern % words
 
 
 def terms_of(
@@ -75,9 +85,12 @@ def payment_words(pay_note: str, platforms: Mapping[str, Json], platform: type[P
 def roughly(seconds: float) -> str:
     """A time that is only expected: “40 seconds”, “2.5 minutes”, “25 minutes”."""
     if seconds < 60:
-        return counted(max(10, 10 * -(-round(seconds) // 10)), "second")
-    minutes = Decimal(str(seconds)) / 60
-    if minutes >= 10:
-        return counted(int(minutes.quantize(Decimal(1), ROUND_HALF_UP)), "minute")
-    halves = (minutes / HALF).quantize(Decimal(1), ROUND_HALF_UP) * HALF
-    return "1 minute" if halves == 1 else f"{halves.normalize():f} {plural_of('minute')}"
+        tens = max(10, 10 * -(-round(seconds) // 10))
+        return ngettext("%(count)s second", "%(count)s seconds", tens) % {"count": number(tens)}
+    in_minutes = Decimal(str(seconds)) / 60
+    if in_minutes >= 10:
+        return minutes(int(in_minutes.quantize(Decimal(1), ROUND_HALF_UP)))
+    halves = (in_minutes / HALF).quantize(Decimal(1), ROUND_HALF_UP) * HALF
+    if halves == halves.to_integral_value():
+        return minutes(int(halves))
+    return _("%(count)s minutes") % {"count": number(halves.normalize())}

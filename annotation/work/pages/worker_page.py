@@ -13,6 +13,8 @@ from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
 from django.template.loader import get_template
 
+from annotation.languages import gettext as _
+from annotation.languages import marked, preferred, speak, stop_speaking
 from annotation.task_types.base import Page
 from annotation.task_types.questions import clean_text
 from annotation.tokens import BadToken
@@ -27,7 +29,10 @@ UNAVAILABLE = (OperationalError, InterfaceError)
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A box above the page's content. ``tone`` is a class of the stylesheet: good, warn, bad or empty."""
+    """A box above the page's content. ``tone`` is a class of the stylesheet: good, warn, bad or empty.
+
+    Title and text are in English: the template translates them.
+    """
 
     tone: str
     title: str
@@ -43,8 +48,11 @@ class Link:
 #: For a step that was already stored with other answers. The worker is on the next page.
 ALREADY_SENT = Notice(
     "warn",
-    "You have already sent that step",
-    "The answers that you sent first, perhaps from another tab, are saved and count. What you just sent was not saved.",
+    marked("You have already sent that step"),
+    marked(
+        "The answers that you sent first, perhaps from another tab, are saved and count. What you just sent was not "
+        "saved."
+    ),
 )
 
 
@@ -59,7 +67,11 @@ def problems_of(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, st
     questions = due.questions
     alike = len({question.label for question in questions}) < len(questions)
     return [
-        (question.key, f"Question {number}:" if alike else question.label, errors[question.key])
+        (
+            question.key,
+            _("Question %(number)s:") % {"number": number} if alike else question.label,
+            errors[question.key],
+        )
         for number, question in enumerate(questions, start=1)
         if question.key in errors
     ]
@@ -84,10 +96,12 @@ def message(
 
 def broken_link() -> HttpResponse:
     return message(
-        "This link is not complete",
-        "Part of it is missing or changed. Long links are sometimes cut in two, or lose their last letters when they "
-        "are copied.",
-        "Open the study again from where you found it, or copy the whole link.",
+        _("This link is not complete"),
+        _(
+            "Part of it is missing or changed. Long links are sometimes cut in two, or lose their last letters when "
+            "they are copied."
+        ),
+        _("Open the study again from where you found it, or copy the whole link."),
         status=404,
     )
 
@@ -103,23 +117,31 @@ def workers_page(view: View) -> View:
         try:
             response = once_more(lambda: view(request, *args, **kwargs))
         except (BadToken, ObjectDoesNotExist):
+            speak(preferred(request.headers.get("Accept-Language", "")))
             response = broken_link()
         except (RequestDataTooBig, TooManyFieldsSent):
+            speak(preferred(request.headers.get("Accept-Language", "")))
             response = message(
-                "This is too long to send",
-                "It was not saved. Go back: what you wrote should still be there. Shorten it, then send it again.",
+                _("This is too long to send"),
+                _("It was not saved. Go back: what you wrote should still be there. Shorten it, then send it again."),
                 status=413,
             )
         except UnreadablePostError:
+            speak(preferred(request.headers.get("Accept-Language", "")))
             response = message(
-                "Only part of this arrived",
-                "The connection was lost, so nothing was saved. Go back: what you wrote should still be there. Then "
-                "send it again.",
+                _("Only part of this arrived"),
+                _(
+                    "The connection was lost, so nothing was saved. Go back: what you wrote should still be there. "
+                    "Then send it again."
+                ),
                 status=400,
             )
         except UNAVAILABLE:
             logger.exception("A worker's page could not be served")
+            speak(preferred(request.headers.get("Accept-Language", "")))
             response = unavailable(request)
+        finally:
+            stop_speaking()
         # Not "no-store": the browser would forget what was typed when people come back from an error or another page.
         response.headers["Cache-Control"] = "private, no-cache"
         response.xframe_options_exempt = True

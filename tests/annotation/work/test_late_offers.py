@@ -107,7 +107,7 @@ def test_one_missing_suggestion_leaves_the_other() -> None:
     assert shown_texts(browser) == [TEXTS["2"]]
     page = fields(browser.get()).text
     assert "One suggestion is missing" in page
-    assert "There is only one this time, because the other one did not come in time." in page
+    assert "There is only one this time. The other one did not come in time." in page
     assert "You can also replace it with a text of your own." in page
     assert browser.send(pick="1", turn=TEXTS["2"]).status_code == 422
     assert browser.send(pick="2", turn=TEXTS["2"]).status_code == 303

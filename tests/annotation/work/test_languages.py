@@ -1,0 +1,110 @@
+"""Workers' pages in the language of the study: numbers, dates, directions, and a study walked in German."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation import languages
+from annotation.languages import LANGUAGES
+from annotation.models import Submission
+from annotation.work.standing import summary
+from common.problems import Invalid
+from tests.annotation.pages import WorkerBrowser, fields
+from tests.annotation.study_helpers import create
+from tests.factories import make_participant, make_study
+
+pytestmark = pytest.mark.django_db
+
+WHEN = datetime(2026, 3, 5, 14, 7, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("code", "number", "money", "moment"),
+    [
+        ("en", "12,345.5", "$1,120.00", "5 Mar 2026, 14:07 UTC"),
+        ("de", "12.345,5", "1.120,00 $", "5. März 2026, 14:07 UTC"),
+        ("ja", "12,345.5", "$1,120.00", "2026年3月5日 14:07（UTC）"),
+        ("ar", "12,345.5", "1,120.00 دولار", "5 مارس، 2026، 14:07 بالتوقيت العالمي"),
+    ],
+)
+def test_numbers_money_and_dates(code: str, number: str, money: str, moment: str) -> None:
+    with languages.speaking(code):
+        assert languages.number(Decimal("12345.5")) == number
+        assert languages.money(Decimal(1120)) == money
+        assert languages.moment(WHEN) == moment
+
+
+@pytest.mark.parametrize(
+    ("header", "code"),
+    [
+        ("", "en"),
+        ("de-AT,de;q=0.9,en;q=0.8", "de"),
+        ("sv, ja;q=0.5", "ja"),
+        ("zh-TW,zh;q=0.9", "zh-hant"),
+        ("zh-CN", "zh-hans"),
+        ("xx,*;q=0.1", "en"),
+    ],
+)
+def test_a_page_without_a_study_is_in_the_browsers_language(header: str, code: str) -> None:
+    assert languages.preferred(header) == code
+
+
+def test_a_broken_link_is_explained_in_the_browsers_language(client: Client) -> None:
+    response = client.get(reverse("work", args=["nonsense"]), headers={"Accept-Language": "de"})
+    assert response.status_code == 404
+    assert "Dieser Link ist unvollständig" in response.content.decode()
+    assert '<html lang="de">' in response.content.decode()
+    assert "This link is not complete" in client.get(reverse("work", args=["nonsense"])).content.decode()
+
+
+def test_a_study_in_german_from_start_to_end(client: Client) -> None:
+    study = make_study(language="de", consent="Ja?", reward=Decimal("1.50"), contact="Raum 12")
+    url = reverse("study_start", args=[study.slug])
+    page = client.get(url)
+    text = fields(page).text
+    assert '<html lang="de">' in page.content.decode()
+    assert "Vergütung 1,50 $" in text
+    assert "Fragen? Schreiben Sie an Raum 12." in text
+    start = fields(page).values["start"]
+    assert "wenn Sie zustimmen" in fields(client.post(url, {"start": start})).text
+    sent = client.post(url, {"start": start, "agree": "yes"})
+    participant = study.participants.get()
+    browser = WorkerBrowser(participant)
+    assert sent["Location"] == browser.url
+    first = fields(browser.get()).text
+    assert "Schritt 1 von 3" in first
+    assert "Senden und weiter" in first
+    refused = browser.send(own="")
+    assert refused.status_code == 422
+    assert "Bitte prüfen Sie eine Antwort. Nichts ist verloren." in fields(refused).text
+    browser.finish()
+    assert Submission.objects.count() == 1
+    done = fields(browser.client.get(browser.done_url)).text
+    assert "Vielen Dank" in done
+    assert "Ihr Abschlusscode" in done
+    assert summary(participant.pk).completion_code in done
+    record = fields(browser.client.get(f"{browser.url}record")).text
+    assert "Was über Sie gespeichert ist" in record
+    assert languages.spoken_code() == "en"  # the next request starts in English
+
+
+@pytest.mark.parametrize("code", ["en", "ar", "zh-hans"])
+def test_the_page_says_its_language_and_direction(code: str) -> None:
+    browser = WorkerBrowser(make_participant(study=make_study(language=code)))
+    html = browser.get().content.decode()
+    language = LANGUAGES[code]
+    assert f'<html lang="{language.html}"{" dir=" + chr(34) + "rtl" + chr(34) if language.rtl else ""}>' in html
+    assert ('id="words"' in html) == (code != "en")
+
+
+def test_a_language_that_does_not_exist() -> None:
+    with pytest.raises(Invalid) as refusal:
+        create(values={"title": "Sets", "language": "tlh"})
+    (problem,) = refusal.value.problems
+    assert problem.where == "language"
+    assert "tlh" in problem.what
