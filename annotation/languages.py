@@ -178,6 +178,8 @@ def moment(when: datetime) -> str:
 class _Date(DateFormat):
     """A date with the month in the language of this request: Django's catalogues have their names."""
 
+    data: datetime
+
     def F(self) -> str:  # noqa: N802 - a letter of Django's formats
         return gettext(month_name[self.data.month])
 

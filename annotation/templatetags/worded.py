@@ -11,7 +11,7 @@ from typing import Any
 
 from django import template
 from django.template.base import FilterExpression, Node, NodeList, Parser, TextNode, Token, VariableNode
-from django.templatetags.i18n import BlockTranslateNode, do_block_translate
+from django.templatetags.i18n import do_block_translate
 from django.utils.html import conditional_escape
 
 from annotation.languages import gettext, ngettext, spoken
@@ -43,7 +43,7 @@ class Translated(Node):
 class Counted(Node):
     """A text with plural forms."""
 
-    def __init__(self, node: BlockTranslateNode, parser: Parser) -> None:
+    def __init__(self, node: Any, parser: Parser) -> None:
         self.counter = node.counter
         self.one, self.several = (node.render_token_list(tokens)[0] for tokens in (node.singular, node.plural))
         texts = {self.one, self.several, *(ngettext(self.one, self.several, count) for count in range(200))}
