@@ -14,18 +14,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
+from pathlib import Path
 
 from django.conf import settings
 from django.utils.dateformat import DateFormat
 from django.utils.formats import get_format
 from django.utils.html import json_script
 from django.utils.safestring import SafeString
+from django.utils.translation import to_locale
 from django.utils.translation.trans_real import DjangoTranslation, translation
 
 from common.words import moment_in_utc
 from common.words import money as us_money
 
 ENGLISH = "en"
+CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class Language:
 
 
 NARROW_SPACE, SPACE = "\u202f", "\u00a0"
+#: English, and every language with a catalogue.
 LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (
@@ -73,6 +77,7 @@ LANGUAGES: dict[str, Language] = {
         Language("vi", "Vietnamese", ".", ","),
         Language("id", "Indonesian", ".", ","),
     )
+    if language.code == ENGLISH or (CATALOGUES / to_locale(language.code) / "LC_MESSAGES" / "django.mo").exists()
 }
 CHOICES = [(code, f"{language.name} ({code})") for code, language in LANGUAGES.items()]
 
