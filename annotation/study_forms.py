@@ -60,9 +60,9 @@ class StudyForm(_StudyModelForm):
         fields = (
             "slug",
             "title",
-            "language",
             "contact",
             "consent",
+            "language",
             "ratings_per_item",
             "items_per_hit",
             "hits_per_worker",

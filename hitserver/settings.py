@@ -115,6 +115,7 @@ MIDDLEWARE = [
 ]
 ROOT_URLCONF = "hitserver.urls"
 WSGI_APPLICATION = "hitserver.wsgi.application"
+TEMPLATE_LOADERS = [f"django.template.loaders.{name}.Loader" for name in ("filesystem", "app_directories")]
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
@@ -130,15 +131,7 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.messages.context_processors.messages",
             ],
             "builtins": ["annotation.templatetags.worded"],
-            "loaders": [
-                (
-                    "annotation.language_templates.Loader",
-                    [
-                        "django.template.loaders.filesystem.Loader",
-                        "django.template.loaders.app_directories.Loader",
-                    ],
-                )
-            ],
+            "loaders": [("annotation.language_templates.Loader", TEMPLATE_LOADERS)],
         },
     },
 ]

@@ -1,8 +1,7 @@
 """What a platform is: where a study's work is offered, how its workers arrive, and what it reports and pays.
 
 A platform *describes* its calls (``platforms.calls``). Everything that platforms share (planning, confirmation,
-payments, states) is in ``recruiting``; what only one platform knows (operations, parameters, statuses, addresses) is in
-its own module here.
+payments, states) is in ``recruiting``; what only one platform knows is in its own module here.
 
 An instance can make calls, unless it is `Platform.offline`. What a worker's request needs is a class method, because it
 must never need a key or a network.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from analysis.description import TEXT, Kind, Point, QuestionDescription, Scale
 
 if TYPE_CHECKING:
-    from annotation.task_types.kinds.scale import ScaleQuestion
-    from annotation.task_types.settings import ConfigForm
+    from django import forms
+
     from annotation.task_types.simulation import SimulatedWorker
 
 #: A point's value, a text, or the keys of chosen or ranked options. None: left out.
@@ -104,7 +104,7 @@ class Question(ABC):
     writes: ClassVar[bool] = False
     #: The settings with which a study describes a question of this kind, besides those of `Asked`. None: only task
     #: types in Python ask such questions.
-    settings_form: ClassVar[type[ConfigForm] | None] = None
+    settings_form: ClassVar[type[forms.Form] | None] = None
     key: str
     label: str
     topic: str
@@ -231,12 +231,12 @@ class Option:
 class Grid:
     """Several statements on one scale: a table on a wide screen, one after the other on a narrow one.
 
-    Its questions are ordinary ones, each with its own topic, time and error.
+    Its questions are ordinary scales, each with its own topic, time and error.
     """
 
     key: str
     label: str
-    questions: tuple[ScaleQuestion, ...]
+    questions: tuple[Question, ...]
     help: str = ""
 
     @property

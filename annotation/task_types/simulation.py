@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from annotation.task_types.questions import Question
+from typing import Literal, Protocol
 
 Profile = Literal["careful", "noisy", "careless"]
 PROFILES: tuple[Profile, ...] = ("careful", "noisy", "careless")
@@ -28,6 +25,20 @@ SENTENCES = (
     "It took a while, but the plan worked better than before.",
     "Perhaps the old answer was the right one after all.",
 )
+
+
+class Answerable(Protocol):
+    """What a simulated worker knows of a question."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def topic(self) -> str: ...
+    @property
+    def target(self) -> str: ...
+    def simulated(
+        self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
+    ) -> dict[str, str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ class SimulatedWorker:
         """This worker's random generator for ``key``. The same arguments always give the same one."""
         return random.Random("/".join(map(str, (self.name, self.profile, *key))))
 
-    def answer(self, question: Question, *, item: str, true: float | None = None) -> dict[str, str]:
+    def answer(self, question: Answerable, *, item: str, true: float | None = None) -> dict[str, str]:
         """The form fields of this worker's answer to ``question`` about the item with this name."""
         rng = self.rng(item, question.topic, question.target, question.key)
         return question.simulated(self, item=item, true=true, rng=rng)

@@ -1,7 +1,6 @@
 """What a worker sends: drafts and steps and, with the last step, the submission, its ratings and its outputs.
 
-A step is stored once. Sending it again (from the same page, from a second tab, or because the network retries) changes
-nothing and gets the same response.
+A step is stored once. Sending it again changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ from common.text_length import is_blank
 
 State = Assignment.State
 MOST_FEEDBACK = 5_000
-#: What an excluded worker sends is excluded like their earlier work. A person can still decide otherwise.
 LEFT_OUT = {"decision": Review.Decision.EXCLUDE.value, "note": "The worker was already excluded.", "user": None}
 
 
@@ -54,8 +52,8 @@ class Outcome:
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
     stored before), ``differs`` (the step was stored before with other answers, which count), ``invalid`` (see
     ``errors``), ``stale`` (not the step that is due), ``waiting`` (the page has not shown its suggestions yet),
-    ``late`` (the time is up and the hit cannot be reopened; the answers are saved as a draft), ``ended`` (the hit is
-    over: the worker returned or stopped it). ``complete``: the hit's last step is stored.
+    ``late`` (the time is up; the answers are saved as a draft), ``ended`` (the worker returned or stopped the hit).
+    ``complete``: the hit's last step is stored.
     """
 
     kind: str
@@ -106,7 +104,7 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("stale")
     if lacks_offers(walk, page, number):
         return Outcome("waiting")
-    with speaking(work.instrument.language):  # errors are for the worker
+    with speaking(work.instrument.language):
         answers, errors = page.clean(data)
         errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
     if errors:

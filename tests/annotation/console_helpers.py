@@ -44,6 +44,7 @@ def settings_form(task_type: str = "abs_hds", **changes: Any) -> dict[str, Any]:
         "title": "Replies, round 1",
         "slug": "",
         "contact": "lab@example.org",
+        "language": "en",
         "consent": "",
         "ratings_per_item": 10,
         "items_per_hit": 1,

@@ -27,7 +27,7 @@ NOT_FOR_WORKERS = {
     "templates/_pages.html": "pages of the console's lists",
     "templates/403_csrf.html": "workers' forms need no cookie",
 }
-#: Until the kinds of questions are in folders of their own.
+#: The widgets of questions are in English so far.
 LATER = "templates/annotation/questions/"
 
 
@@ -88,7 +88,7 @@ def test_no_template_of_a_workers_page_has_a_text_of_its_own() -> None:
     paths = [path for pattern in messages.TEMPLATES for path in messages.ROOT.glob(pattern)]
     assert len(paths) > 40
     texts = {str(path.relative_to(messages.ROOT)): untranslated(path.read_text()) for path in paths}
-    names = {name for name, text in texts.items() if text and not name.startswith(LATER)}
+    names = {name for name, text in texts.items() if text and LATER not in name}
     assert {name: texts[name] for name in names - NOT_FOR_WORKERS.keys()} == {}
 
 
@@ -171,4 +171,4 @@ def test_the_text_of_scripts_is_one_of_the_catalogue() -> None:
 
 
 def test_every_language_that_a_study_can_have_has_plural_rules() -> None:
-    assert set(languages.LANGUAGES) - {"en"} == set(messages.PLURALS)
+    assert set(languages.LANGUAGES) - {"en"} <= set(messages.PLURALS)

@@ -185,7 +185,7 @@ def after_gold(study: Study, answer: str, client: Client) -> str:
 def test_feedback_shows_the_right_answer_and_the_explanation_on_the_next_page(client: Client) -> None:
     study = gold_study(quality_control={"gold_feedback": True})
     page = after_gold(study, "7", client)
-    assert "You answered “7 Strongly agree”. The right answer is “2”." in page
+    assert "You answered “7 Strongly agree”. The right answer: “2”." in page
     assert "It says one word." in page
     assert "Your last answer is right" in after_gold(study, "2", client)
 
@@ -213,4 +213,4 @@ def test_feedback_on_the_last_page_is_on_the_page_that_ends_the_hit(client: Clie
             timing={},
         )
     page = client.get(reverse("work_done", args=[participant_token(participant.pk)])).content.decode()
-    assert ("The right answer is “2”." in page) == (last == "gold")
+    assert ("The right answer: “2”." in page) == (last == "gold")

@@ -185,6 +185,7 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "arms": {"arms": [ArmSpec("new")]},
     "quality_control": {"quality_control": {"too_fast": 2.0}},
     "exclude": {"exclusion": {"flags": ["too_fast"]}},
+    "language": {"values": {"language": "de"}},
 }
 TERMS = {
     "config": "config.max_words",

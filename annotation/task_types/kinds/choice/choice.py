@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
+from django import forms
 from django.core.exceptions import ValidationError
 
 from analysis.description import Kind, Point, Scale
@@ -59,7 +60,7 @@ class ChoiceQuestion(ScaleQuestion):
     """One of several options without an order. The options are the points of a nominal scale."""
 
     kind: ClassVar[Kind] = "choice"
-    settings_form: ClassVar[type[ConfigForm] | None] = ChoiceForm
+    settings_form: ClassVar[type[forms.Form] | None] = ChoiceForm
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:

@@ -55,7 +55,7 @@ class ChoicesQuestion(Question):
     options: tuple[Option, ...] = ()
     least: int = 0
     most: int | None = None
-    settings_form: ClassVar[type[ConfigForm] | None] = ChoicesForm
+    settings_form: ClassVar[type[forms.Form] | None] = ChoicesForm
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:

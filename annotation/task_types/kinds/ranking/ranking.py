@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from django import forms
+
 from analysis.description import Kind, QuestionDescription, Scale
 from analysis.quality_control.work import as_number
 from annotation.task_types.questions import (
@@ -41,7 +43,7 @@ class RankingQuestion(Question):
 
     kind: ClassVar[Kind] = "ranking"
     options: tuple[Option, ...] = ()
-    settings_form: ClassVar[type[ConfigForm] | None] = RankingForm
+    settings_form: ClassVar[type[forms.Form] | None] = RankingForm
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:

@@ -114,7 +114,7 @@ class ScaleQuestion(Question):
     kind: ClassVar[Kind] = "scale"
     #: Fifty radio buttons cost more time than all queries of a page, and never differ.
     cached: ClassVar[bool] = True
-    settings_form: ClassVar[type[ConfigForm] | None] = ScaleForm
+    settings_form: ClassVar[type[forms.Form] | None] = ScaleForm
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:

@@ -62,7 +62,7 @@ class TextQuestion(Question):
     min_chars: int = 0
     max_chars: int = MAX_CHARS
     rows: int = 2
-    settings_form: ClassVar[type[ConfigForm] | None] = TextForm
+    settings_form: ClassVar[type[forms.Form] | None] = TextForm
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
