@@ -136,9 +136,10 @@ def preferred(accept_language: str) -> str:
     """The first of a browser's languages that there is; English if there is none. For pages that know no study."""
     for entry in accept_language.lower().split(",")[:20]:
         tag = entry.partition(";")[0].strip()
-        if tag.startswith("zh"):
-            return "zh-hant" if any(part in tag for part in ("hant", "tw", "hk", "mo")) else "zh-hans"
-        if (code := tag.partition("-")[0]) in LANGUAGES:
+        code = tag.partition("-")[0]
+        if code == "zh":
+            code = "zh-hant" if any(part in tag for part in ("hant", "tw", "hk", "mo")) else "zh-hans"
+        if code in LANGUAGES:
             return code
     return ENGLISH
 
