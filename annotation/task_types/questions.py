@@ -117,7 +117,7 @@ class Question(ABC):
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
         """The question that a study describes. ``settings`` are clean values of `settings_form`."""
-        raise NotImplementedError(f"a study cannot describe a {cls.__name__}")
+        raise TypeError(f"a study cannot describe a {cls.__name__}")
 
     # --- the widget ---
 
