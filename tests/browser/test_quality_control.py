@@ -67,5 +67,5 @@ def test_a_worker_reads_the_right_answer_on_the_next_page(
     page.locator("input[name=lively][value='7']").check(force=True)
     page.locator("input[name=dull][value='1']").check(force=True)
     page.get_by_role("button", name="Send and continue").click()
-    expect(page.get_by_text("The right answer is “2”.")).to_be_visible()
+    expect(page.get_by_text("The right answer: “2”.")).to_be_visible()
     check_looks(page, axe_core, "feedback")
