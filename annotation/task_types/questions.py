@@ -105,6 +105,8 @@ class Question(ABC):
     #: The settings with which a study describes a question of this kind, besides those of `Asked`. None: only task
     #: types in Python ask such questions.
     settings_form: ClassVar[type[forms.Form] | None] = None
+    #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
+    shows_text: ClassVar[bool] = False
     key: str
     label: str
     topic: str
@@ -118,6 +120,11 @@ class Question(ABC):
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
         """The question that a study describes. ``settings`` are clean values of `settings_form`."""
         raise TypeError(f"a study cannot describe a {cls.__name__}")
+
+    def of_item(self, texts: Mapping[str, str]) -> Question:
+        """The question about an item that shows these texts, by name in the order shown. A question about one text
+        (``target``) gets that text alone. Kinds that mark or compare texts override it. Default: the same question."""
+        return self
 
     # --- the widget ---
 

@@ -20,7 +20,8 @@ from django.utils.safestring import SafeString
 from annotation.task_types.questions import clean_text
 
 _SUGGESTER = re.compile(r"[-a-zA-Z0-9_]{1,60}")
-_TOPIC = re.compile(r"[a-z][a-z0-9_]{0,39}")
+#: The name of a question in the data.
+TOPIC = re.compile(r"[a-z][a-z0-9_]{0,39}")
 #: Names of fields on every page.
 RESERVED = ("form", "timing", "feedback")
 
@@ -205,7 +206,7 @@ class TopicsField(TableField):
         rows = super().clean(value)
         topics = [row["topic"] for row in rows]
         for number, topic in enumerate(topics, start=1):
-            if not _TOPIC.fullmatch(topic):
+            if not TOPIC.fullmatch(topic):
                 what = f"Entry {number}, topic: “{topic}” must begin with a letter and hold only a–z, 0–9 and _."
                 raise ValidationError(what, code="name")
             if topic in self.reserved:
@@ -234,7 +235,7 @@ class OptionsField(TableField):
         rows = super().clean(value)
         keys = [row["key"] for row in rows]
         for number, key in enumerate(keys, start=1):
-            if not _TOPIC.fullmatch(key):
+            if not TOPIC.fullmatch(key):
                 what = f"Entry {number}, key: “{key}” must begin with a letter and hold only a–z, 0–9 and _."
                 raise ValidationError(what, code="name")
             if key in keys[: number - 1]:

@@ -1,0 +1,160 @@
+"""Questions that a study describes: a list of records in a study file, all checked at once.
+
+A record has what every question has (`COMMON`) and the settings of its kind (`Question.settings_form`)::
+
+    - kind: scale
+      topic: fluency
+      question: How fluent is the text?
+      points: 5
+      shown_if: {readable: [1]}
+
+`DescribedQuestionsField` cleans such a list to records with every setting; `build` makes a question of a clean record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from annotation.task_types.kinds import all_kinds
+from annotation.task_types.questions import Asked, Question, ShownIf, clean_text
+from annotation.task_types.settings import RESERVED, TOPIC
+
+#: What a study says about a question of any kind.
+COMMON = ("kind", "topic", "question", "help", "required", "shown_if")
+MOST_QUESTIONS = 60
+
+Record = dict[str, Any]
+
+
+def describable_kinds() -> dict[str, type[Question]]:
+    """The kinds that a study can describe, by name."""
+    return {name: kind for name, kind in all_kinds().items() if kind.settings_form is not None}
+
+
+def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) -> Question:
+    """The question of a clean record, about this part of the item. ``key``: the name of the form field for a topic, for
+    pages that ask the same question more than once."""
+    conditions = [ShownIf(key(topic), tuple(values)) for topic, values in record["shown_if"].items()]
+    asked = Asked(
+        key(record["topic"]),
+        record["question"],
+        record["topic"],
+        help=record["help"],
+        target=target,
+        required=record["required"],
+        shown_if=conditions[0] if conditions else None,
+    )
+    return all_kinds()[record["kind"]].from_settings(asked, record)
+
+
+class DescribedQuestionsField(forms.Field):
+    """A list of records of questions. ``also``: names of further settings that the owner of the field checks;
+    ``reserved``: topics that it uses itself."""
+
+    def __init__(
+        self,
+        *,
+        also: Collection[str] = (),
+        reserved: Collection[str] = (),
+        least: int = 0,
+        most: int = MOST_QUESTIONS,
+        **kwargs: Any,
+    ) -> None:
+        self.also, self.reserved, self.least, self.most = tuple(also), {*RESERVED, *reserved}, least, most
+        kwargs.setdefault("required", least > 0)
+        kwargs.setdefault("initial", [])
+        super().__init__(**kwargs)
+
+    def clean(self, value: Any) -> list[Record]:
+        """Raises ValidationError with every problem of every question."""
+        if value in (None, ""):
+            value = []
+        if not isinstance(value, list | tuple):
+            raise ValidationError("This is not a list of questions.", code="list")
+        if not self.least <= len(value) <= self.most:
+            limits = f"at least {self.least}" if len(value) < self.least else f"at most {self.most}"
+            raise ValidationError(f"There are {len(value)} questions; {limits} are needed or allowed.", code="count")
+        problems: list[str] = []
+        records: list[Record] = []
+        for number, row in enumerate(value, start=1):
+            record, faults = self._checked(row, records)
+            problems += [f"Question {number}{_named(row)}: {fault}" for fault in faults]
+            records.append(record)
+        if problems:
+            raise ValidationError([ValidationError(problem, code="question") for problem in problems])
+        return records
+
+    def _checked(self, row: Any, earlier: Sequence[Record]) -> tuple[Record, list[str]]:
+        """The record with every setting, and what is wrong with it."""
+        if not isinstance(row, Mapping):
+            return {}, ["this is not a record with kind, topic and question."]
+        kinds = describable_kinds()
+        kind = kinds.get(str(row.get("kind", "")))
+        if kind is None or kind.settings_form is None:
+            return {}, [f"kind: “{str(row.get('kind', ''))[:40]}” is unknown. The kinds are {', '.join(kinds)}."]
+        common: Record = {"kind": kind.kind, **{name: _text(row.get(name)) for name in ("topic", "question", "help")}}
+        common |= {"required": row.get("required", True), "shown_if": row.get("shown_if") or {}}
+        faults = [*self._common_faults(common, earlier)]
+        settings = {name: value for name, value in row.items() if name not in (*COMMON, *self.also)}
+        form = kind.settings_form(settings)
+        unknown = sorted(set(map(str, settings)) - set(form.fields))
+        faults += [f"“{name[:40]}” is not a setting of the kind {kind.kind}." for name in unknown]
+        # A setting that is not named has its default, as in the other settings of a study.
+        form.data = {
+            name: settings.get(name, field.initial if field.initial is not None else "")
+            for name, field in form.fields.items()
+        }
+        if not form.is_valid():
+            faults += [f"{name}: {text}" for name, errors in form.errors.items() for text in errors]
+        further = {name: row[name] for name in self.also if name in row}
+        return {**further, **common, **getattr(form, "cleaned_data", {})}, faults
+
+    def _common_faults(self, record: Record, earlier: Sequence[Record]) -> Iterator[str]:
+        topic = record["topic"]
+        if not TOPIC.fullmatch(topic):
+            yield f"topic: “{topic[:40]}” must begin with a letter and hold only a–z, 0–9 and _."
+        elif topic in self.reserved:
+            yield f"topic: “{topic}” is already used for something else. Choose another."
+        elif any(topic == other.get("topic") for other in earlier):
+            yield f"topic: “{topic}” is used twice."
+        if not record["question"]:
+            yield "question is empty: write what people are asked."
+        if not isinstance(record["required"], bool):
+            yield "required: write true or false."
+        if not isinstance(record["shown_if"], Mapping) or len(record["shown_if"]) > 1:
+            yield "shown_if: write one earlier question and its answers, such as {fluency: [1, 2]}."
+            record["shown_if"] = {}
+        for asked, values in record["shown_if"].items():
+            yield from _condition_faults(topic, str(asked), values, earlier)
+
+
+def _condition_faults(topic: str, asked: str, values: Any, earlier: Sequence[Record]) -> Iterator[str]:
+    before = next((record for record in earlier if record.get("topic") == asked), None)
+    if asked == topic:
+        yield "shown_if: a question cannot depend on its own answer."
+    elif before is None:
+        yield f"shown_if: “{asked[:40]}” is not an earlier question. A condition names a question above this one."
+    elif not isinstance(values, list) or not values:
+        yield f"shown_if: write the answers to “{asked}” as a list, such as {{{asked}: [1, 2]}}."
+    else:
+        try:
+            names = build({**before, "shown_if": {}}).names()
+        except (KeyError, TypeError, ValueError):
+            return  # that question has problems of its own
+        strange = [value for value in values if names and value not in names]
+        if strange:
+            possible = ", ".join(f"{value:g}" if isinstance(value, float) else value for value in names)
+            yield f"shown_if: “{strange[0]}” is not an answer to “{asked}”. Its answers are {possible}."
+
+
+def _text(value: Any) -> str:
+    return " ".join(clean_text(str(value)).split()) if value is not None else ""
+
+
+def _named(row: Any) -> str:
+    topic = row.get("topic") if isinstance(row, Mapping) else None
+    return f" ({str(topic)[:40]})" if topic else ""
