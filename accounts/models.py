@@ -74,6 +74,14 @@ class ApiToken(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True, help_text="Empty: never.")
     last_used_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    made_with = models.ForeignKey(
+        "self",
+        null=True,
+        blank=True,
+        on_delete=models.CASCADE,
+        related_name="made_tokens",
+        help_text="The token with which a program made this one. Empty: its user made it in a browser.",
+    )
 
     def __str__(self) -> str:
         return self.name

@@ -2,7 +2,7 @@
 
 The answer is stored in the transaction of the write. So a process that is killed has done nothing, or has stored what
 the next try gets. What takes longer than a request becomes a job, and storing the job is the write. Only answers that
-report success are stored: after a refusal, the same key can be tried again.
+report success are stored: after a refusal, the same key can be tried again. An answer with a secret is stored sealed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from annotation.access import studies_of
 from annotation.deadlocks import again_after_deadlock
 from annotation.models import ApiAnswer
 from common.problems import invalid
+from common.sealing import CannotOpen, open_sealed, seal
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -37,6 +38,9 @@ MOST_CHARACTERS = 255
 AGAIN_SECONDS = 1
 #: What the renderer decides anew for each answer.
 NOT_STORED = ("content-type", "content-length")
+#: What the stored body of an answer with a secret begins with. No JSON does.
+SEALED = "sealed:"
+PURPOSE = "answers of the API"
 
 Write = Callable[[], Response]
 
@@ -52,6 +56,14 @@ class KeyReused(APIException):
     )
 
 
+class SecretGone(APIException):
+    """The stored answer has a secret that this server can no longer open."""
+
+    status_code = 409
+    default_code = "secret-gone"
+    default_detail = "This was done, but the secret in its answer cannot be read any more. Make a new one."
+
+
 class StillRunning(APIException):
     """The first request with this key has not ended."""
 
@@ -61,11 +73,13 @@ class StillRunning(APIException):
     wait = AGAIN_SECONDS
 
 
-def answer_once(request: Request, write: Write, *, prepare: Callable[[], None], slug: str = "") -> Response:
+def answer_once(
+    request: Request, write: Write, *, prepare: Callable[[], None], slug: str = "", secret: bool = False
+) -> Response:
     """What ``write`` answers or, if this user has sent the key before, the stored answer.
 
-    With a key, it runs in a transaction, so it must not call another server; ``prepare`` runs before that. Raises
-    KeyReused, StillRunning, Invalid.
+    With a key, it runs in a transaction, so it must not call another server; ``prepare`` runs before that.
+    ``secret``: the answer has a secret, so it is stored sealed. Raises KeyReused, SecretGone, StillRunning, Invalid.
     """
     key = request.headers.get(HEADER)
     if key is None:
@@ -79,11 +93,11 @@ def answer_once(request: Request, write: Write, *, prepare: Callable[[], None], 
     if earlier := stored_answer(user, key, fingerprint):
         return earlier
     prepare()
-    return _first_answer(write, user, key, fingerprint, slug=slug)
+    return _first_answer(write, user, key, fingerprint, slug=slug, secret=secret)
 
 
 @again_after_deadlock
-def _first_answer(write: Write, user: User, key: str, fingerprint: str, *, slug: str) -> Response:
+def _first_answer(write: Write, user: User, key: str, fingerprint: str, *, slug: str, secret: bool) -> Response:
     try:
         with transaction.atomic():
             _lock(user, key)
@@ -91,7 +105,7 @@ def _first_answer(write: Write, user: User, key: str, fingerprint: str, *, slug:
                 return earlier
             response = write()
             if response.status_code < 300:
-                _store(response, user, key, fingerprint, slug)
+                _store(response, user, key, fingerprint, slug, secret)
             else:
                 transaction.set_rollback(True)
             return response
@@ -113,19 +127,31 @@ def _lock(user: User, key: str) -> None:
 
 
 def stored_answer(user: User, key: str, fingerprint: str) -> Response | None:
-    """What the first request with this key got. None if there is none, or it is too old. Raises KeyReused."""
+    """What the first request with this key got. None: none, or it is too old. Raises KeyReused, SecretGone."""
     since = timezone.now() - timedelta(days=settings.KEEP_API_ANSWERS_DAYS)
     answer = ApiAnswer.objects.filter(user=user, key=key, created_at__gt=since).first()
     if answer is None:
         return None
     if answer.fingerprint != fingerprint:
         raise KeyReused
-    body = json.loads(answer.body) if answer.body else None
+    text = answer.body
+    if text.startswith(SEALED):
+        try:
+            text = open_sealed(text.removeprefix(SEALED), purpose=PURPOSE, bound_to=_bound_to(user, key))
+        except CannotOpen:
+            raise SecretGone from None
+    body = json.loads(text) if text else None
     return Response(body, status=answer.status, headers={**answer.headers, REPLAYED: "true"})
 
 
-def _store(response: Response, user: User, key: str, fingerprint: str, slug: str) -> None:
+def _bound_to(user: User, key: str) -> str:
+    return json.dumps([user.pk, key])
+
+
+def _store(response: Response, user: User, key: str, fingerprint: str, slug: str, secret: bool) -> None:
     body = "" if response.data is None else JSONRenderer().render(response.data).decode()
+    if secret:
+        body = SEALED + seal(body, purpose=PURPOSE, bound_to=_bound_to(user, key))
     values = {
         "fingerprint": fingerprint,
         "status": response.status_code,

@@ -45,17 +45,19 @@ class OneMember(Endpoint):
         study = self.study(Role.OWNER)
         form = RoleRequest(data=body(request))
         form.is_valid(raise_exception=True)
-        member = add_member(study=study, user=_called(user), role=form.validated_data["role"], actor=self.actor)
+        member = add_member(
+            study=study, user=researcher_called(user), role=form.validated_data["role"], actor=self.actor
+        )
         return Response(MemberShape(member).data)
 
     @extend_schema(operation_id="members_remove", responses={204: None})
     def delete(self, request: Request, slug: str, user: str) -> Response:
         """Removes a member. The last owner stays. Only owners can do that."""
-        remove_member(study=self.study(Role.OWNER), user=_called(user), actor=self.actor)
+        remove_member(study=self.study(Role.OWNER), user=researcher_called(user), actor=self.actor)
         return Response(status=204)
 
 
-def _called(name: str) -> User:
+def researcher_called(name: str) -> User:
     """The researcher of this name. Raises Invalid."""
     user: User | None = researchers().filter(username=name).first() if "\x00" not in name else None
     if user is None:

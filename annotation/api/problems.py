@@ -132,7 +132,7 @@ def _validation(detail: Any, field: str) -> Iterable[Reason]:
     """The reasons of a serializer, with the path of each field."""
     if isinstance(detail, Mapping):
         for name, inner in detail.items():
-            own = "" if name == "non_field_errors" else str(name)
+            own = "" if name == "non_field_errors" else str(name + 1) if isinstance(name, int) else str(name)
             yield from _validation(inner, ".".join(filter(None, (field, own))))
     elif isinstance(detail, list | tuple):
         for number, inner in enumerate(detail, 1):

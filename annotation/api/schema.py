@@ -26,7 +26,8 @@ SCOPES = {
 #: The parts of a study that are subjects in the description.
 OWN_SUBJECTS = (
     *("items", "ratings", "members", "arms", "factors", "wording", "preview", "platform", "submissions", "workers"),
-    *("payments", "quality", "coding", "exports", "edits"),
+    *("payments", "quality", "coding", "exports", "edits", "team"),
+    *("webhooks", "images", "links"),
 )
 #: Of drf-spectacular.
 SETTINGS: dict[str, Any] = {

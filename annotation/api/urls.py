@@ -6,6 +6,7 @@ from annotation.api import (
     design,
     items,
     lifecycle,
+    managing_urls,
     members,
     previews,
     ratings,
@@ -46,5 +47,6 @@ urlpatterns: list[URLPattern] = [
     path(STUDY + "items/feed/", items.Feed.as_view(), name="api_feed"),
     path(STUDY + "items/<path:item>/", items.OneItem.as_view(), name="api_item"),
     path(STUDY + "ratings/", ratings.Ratings.as_view(), name="api_ratings"),
+    *managing_urls.urlpatterns,
     *running_urls.urlpatterns,
 ]

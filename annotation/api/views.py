@@ -52,9 +52,13 @@ class HasScope(BasePermission):
 class Writes(APIView):
     """Runs the handler of a method that writes once for each ``Idempotency-Key``."""
 
+    #: Whether an answer to a write has a secret, which is shown once and stored nowhere in plain text.
+    answers_secrets: ClassVar[bool] = False
+
     def once(self, handler: Callable[..., Response], request: Request, *args: Any, **kwargs: Any) -> Response:
         write = partial(handler, request, *args, **kwargs)
-        return answer_once(request, write, prepare=self.prepare, slug=str(kwargs.get("slug", "")))
+        slug, secret = str(kwargs.get("slug", "")), self.answers_secrets
+        return answer_once(request, write, prepare=self.prepare, slug=slug, secret=secret)
 
     def prepare(self) -> None:
         """Asks other servers what the write needs to know. It runs before the write's transaction begins."""

@@ -48,6 +48,7 @@ urlpatterns = [
     path("console/teams/", teams.teams, name="console_teams"),
     path("console/teams/<slug:slug>/", teams.team, name="console_team"),
     path("console/teams/<slug:slug>/members/<int:user_id>/remove/", teams.remove, name="console_remove_team_member"),
+    path("console/teams/<slug:slug>/rename/", teams.rename, name="console_rename_team"),
     path("console/teams/<slug:slug>/delete/", teams.delete, name="console_delete_team"),
     path("console/platform-accounts/", platform_accounts.accounts, name="console_platform_accounts"),
     path(

@@ -9,10 +9,10 @@ from django.db import transaction
 
 from annotation.audit import record
 from annotation.identity import link_worker
-from annotation.models import Assignment, Invitation, Study
+from annotation.models import Assignment, Invitation, Participant, Study
 from annotation.task_types.questions import clean_text
 from annotation.task_types.registry import get_type
-from common.problems import Problem, refuse_if_any
+from common.problems import Problem, invalid, refuse_if_any
 
 MAX_NAME = 100
 
@@ -68,6 +68,20 @@ def invite_participants(*, study: Study, of: Study, actor: str) -> list[Invitati
         (workers_with_link.get(worker, name), worker) for worker, name in named.items()
     ]
     return _invite(study, invited, invitations, actor)
+
+
+@transaction.atomic
+def revoke_invitation(*, invitation: Invitation, actor: str) -> None:
+    """Delete a personal link that nobody has used. Raises Invalid for one with which somebody has begun.
+
+    Such a link stays: it is how the person is known under their name, so that nobody takes part twice.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=invitation.study_id)
+    if Participant.objects.filter(study=study, worker=invitation.worker_id).exists():
+        what = f"“{invitation.name[:40]}” has begun with this link."
+        raise invalid("link", what, "To stop this person, exclude them on the page of the worker.")
+    invitation.delete()
+    record(study=study, actor=actor, action="revoke link")
 
 
 def _only_members(study: Study) -> list[Problem]:

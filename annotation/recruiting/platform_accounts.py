@@ -53,6 +53,12 @@ def add_account(*, entry: Entry, keys: Keys, unchecked: bool = False, actor: str
 
     ``unchecked``: save it although the platform cannot be reached. Keys that it refuses are never saved.
     """
+    return save_account(account=checked_account(entry=entry, keys=keys, unchecked=unchecked, actor=actor), actor=actor)
+
+
+@sensitive_variables("keys")
+def checked_account(*, entry: Entry, keys: Keys, unchecked: bool = False, actor: str) -> PlatformAccount:
+    """A new account whose keys the platform has checked. `save_account` saves it. Raises as `add_account` does."""
     problems = []
     if not entry.title.strip():
         problems.append(Problem("title", "The account has no title.", "Write one, such as Writing lab on MTurk."))
@@ -72,9 +78,14 @@ def add_account(*, entry: Entry, keys: Keys, unchecked: bool = False, actor: str
         created_by=actor[:150],
     )
     _take_keys(account, keys, unchecked)
-    with transaction.atomic():
-        _save_with_slug(account)
-        _log(account, actor, "platform account added", checked=account.checked_at is not None)
+    return account
+
+
+@transaction.atomic
+def save_account(*, account: PlatformAccount, actor: str) -> PlatformAccount:
+    """Save a new account under a short name made from its title. Raises Invalid if that is impossible."""
+    _save_with_slug(account)
+    _log(account, actor, "platform account added", checked=account.checked_at is not None)
     return account
 
 

@@ -25,6 +25,7 @@ from common.problems import invalid
 from common.words import plural_of
 
 Kind = server_log.Kind
+MOST_NAME = 80
 
 
 @transaction.atomic
@@ -40,6 +41,24 @@ def create_team(*, name: str, slug: str, owner: User, actor: str) -> Team:
     TeamMember.objects.create(team=team, user=owner, role=MemberRole.OWNER)
     _log(team, actor, "team created", owner=owner.get_username())
     return team
+
+
+@transaction.atomic
+def rename_team(*, team: Team, name: str, actor: str) -> Team:
+    """Change what people call the team. Its short name stays, because addresses and files have it. Raises Invalid."""
+    name = " ".join(name.split())
+    if not 0 < len(name) <= MOST_NAME:
+        raise invalid("name", "This cannot be the name of a team.", f"Write 1 to {MOST_NAME} characters.")
+    now = Team.objects.select_for_update(no_key=True).get(pk=team.pk)
+    old, now.name = now.name, name
+    try:
+        with transaction.atomic():
+            now.save(update_fields=["name"])
+    except IntegrityError:
+        raise invalid("name", f"Another team already has the name “{name}”.", "Choose another one.") from None
+    if old != name:
+        _log(now, actor, "team renamed", old=old, new=name)
+    return now
 
 
 @transaction.atomic

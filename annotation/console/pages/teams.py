@@ -84,6 +84,21 @@ def team(request: SignedIn, slug: str) -> HttpResponse:
 
 @require_POST
 @signed_in
+def rename(request: SignedIn, slug: str) -> HttpResponse:
+    """Changes what people call the team. Its short name stays."""
+    renamed_team = team_for(request.user, slug, Role.OWNER)
+    name = request.POST.get("name", "")
+    try:
+        team = service.rename_team(team=renamed_team, name=name, actor=request.user.get_username())
+    except Refused as refused:
+        say_refused(request, refused)
+    else:
+        messages.success(request, f"The team is now called “{team.name}”.")
+    return redirect("console_team", slug)
+
+
+@require_POST
+@signed_in
 def remove(request: SignedIn, slug: str, user_id: int) -> HttpResponse:
     """Removes a member. Owners can remove anybody, and every member can leave."""
     left_team = team_for(request.user, slug, Role.VIEWER if user_id == request.user.pk else Role.OWNER)

@@ -37,6 +37,7 @@ from tests.annotation.images import image_file
 from tests.factories import make_researcher, make_study, make_submission, make_team
 from tests.generation.support.finished_runs import make_run
 from tests.hitserver.support.api_objects import api_cases, scope_tokens
+from tests.hitserver.support.managing_objects import managing_cases
 from tests.hitserver.support.rare_objects import Case, cases_of, shared
 from tests.marketplace.support.work_site import TEST, external, html_question, make_hit, make_type
 
@@ -140,7 +141,7 @@ def make_everybody() -> Everybody:
     GenerationRun.objects.update(created_by="owner")
     market = _market(users)
     cases = cases_of(users, market, team)
-    cases |= api_cases(study, cases, users["owner"])
+    cases |= api_cases(study, cases, users["owner"]) | managing_cases(study, cases, market)
     cookies = {role: _signed_in(users[role]) for role in users}
     return Everybody(users, study, market, cases, cookies, scope_tokens(users["owner"]))
 

@@ -73,7 +73,10 @@ def shared(study: Study, users: Mapping[str, User]) -> Study:
 
 def _of_teams(users: Mapping[str, User], team: Team) -> dict[str, Case]:
     one = Case({"slug": team.slug, "user_id": str(users["viewer"].pk)})
-    return {f"console/teams/<slug:slug>/{route}": one for route in ("", "delete/", "members/<int:user_id>/remove/")}
+    return {
+        f"console/teams/<slug:slug>/{route}": one
+        for route in ("", "rename/", "delete/", "members/<int:user_id>/remove/")
+    }
 
 
 def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
