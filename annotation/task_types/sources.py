@@ -37,6 +37,10 @@ class Sources:
         """
         raise NotImplementedError
 
+    def choose_rows(self, rows: Sequence[SourceRow], options: Json) -> Sequence[SourceRow]:
+        """Which of the rows from all contexts of a run become items. Default: all."""
+        return rows
+
     def add_file(
         self, sample_rows: Sequence[SourceRow], rows: Sequence[Row], options: Json
     ) -> tuple[list[SourceRow], list[RowProblem]]:

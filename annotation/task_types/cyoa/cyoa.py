@@ -45,9 +45,9 @@ SWITCHES = Scale("switches", "interval", tuple(Point(float(count)) for count in 
 TOPICS = ("turn", "choice", "switches", "suggested", "pick", "pick_history", "turn_edits", "statements")
 STATEMENTS = [
     {"topic": "satisfied", "question": "I am happy with the final story."},
-    {"topic": "collaborative", "question": "The system and I worked together on the story."},
-    {"topic": "useful", "question": "It was useful to have suggestions."},
-    {"topic": "connected", "question": "The suggestions fitted the story so far."},
+    {"topic": "collaborative", "question": "The system and I worked collaboratively."},
+    {"topic": "useful", "question": "Having suggestions was useful."},
+    {"topic": "connected", "question": "The suggestions were connected to the story so far."},
     {"topic": "inspiring", "question": "The suggestions helped me come up with new ideas."},
 ]
 QUESTIONS = [

@@ -205,7 +205,7 @@ def test_run_files_have_the_published_sizes() -> None:
     steps = [axis["steps"] for decoder in quality["decoders"] for axis in decoder.values()]
     assert (sum(steps), quality["samples"]) == (15, 10)
     assert dectest["decoders"][0]["temperature"]["steps"] == 100
-    assert (dectest["samples"], dectest["assign"]) == (5, "one_per_context")
+    assert (dectest["samples"], dectest["assign"]) == (10, "one_per_context")
 
 
 def test_judges_of_contest_sets_rate_as_in_abshds() -> None:

@@ -343,7 +343,8 @@ def unused_texts(task: TaskType, examples: Sequence[Example]) -> set[str]:
     for example in examples:
         shown = shown_of(task, example)
         marked = replace(shown, texts=Texts({name: f"⟦{name}⟧" for name in shown.texts}))
-        html = "".join(page.title + drawn(page) for page in walk(task, marked)[0])
+        walks = [walk(task, marked, f"w{number}", profile)[0] for number, profile in enumerate(PROFILES)]
+        html = "".join(page.title + drawn(page) for pages in walks for page in pages)
         declared |= set(marked.texts)
         seen |= {name for name in marked.texts if f"⟦{name}⟧" in html}
     return declared - seen
