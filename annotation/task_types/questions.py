@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analysis.description import TEXT, Kind, Point, QuestionDescription, Scale
+from analysis.description import TEXT, Kind, Point, QuestionDescription, ReportSection, Scale, Score
 
 if TYPE_CHECKING:
     from django import forms
@@ -172,6 +172,14 @@ class Question(ABC):
 
     def bounds(self) -> dict[str, int]:
         return {}
+
+    def score(self) -> Score | None:
+        """The score that its answers make. Default: their mean, if its scale has an order."""
+        return Score(self.topic, self.label) if self.stored_on.level in ("ordinal", "interval") else None
+
+    def sections(self) -> Sequence[ReportSection]:
+        """Sections of the report for this question alone, besides those that all questions have. Default: none."""
+        return ()
 
     def texts_in(self, answer: Answer) -> list[str]:
         """The worker's own words in an answer, which quality control reads. Default: none."""

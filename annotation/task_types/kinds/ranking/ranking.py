@@ -89,6 +89,9 @@ class RankingQuestion(Question):
     def describe(self) -> QuestionDescription:
         return describe_options(self, self.options)
 
+    def score(self) -> None:
+        """None: ranks are about options, and those of all options always have the same mean."""
+
     def names(self) -> Mapping[float | str, str]:
         return {option.key: option.label for option in self.options}
 
