@@ -14,6 +14,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db.models import Field, Model
 
 from annotation.models import Arm, Study
+from annotation.task_types.described_questions import COMMON, DescribedQuestionsField
 from annotation.task_types.questions import MAX_CHARS
 from annotation.task_types.settings import TableField
 from common.words import counted
@@ -237,6 +238,9 @@ def _bound_numbers(form: forms.BaseForm, model: type[Model]) -> None:
 
 def accepts(field: forms.Field) -> str:
     """What a field accepts, in words that complete “Write …”."""
+    if isinstance(field, DescribedQuestionsField):
+        about = ["of"] if field.about else []
+        return f"a list of records with {', '.join([*COMMON, *about])} and the settings of the kind"
     if isinstance(field, TableField):
         names = ", ".join(cell.name for cell in field.cells if cell.name)
         return f"a list of {f'records with {names}' if names else 'texts'}" + ("" if field.required else ", or nothing")

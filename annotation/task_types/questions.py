@@ -98,6 +98,8 @@ class Question(ABC):
     """
 
     kind: ClassVar[Kind]
+    #: What the console calls the kind.
+    kind_name: ClassVar[str] = ""
     #: Whether the drawn question is cached by its values: for kinds with much markup and few values.
     cached: ClassVar[bool] = False
     #: Whether people write in it: its edits can be recorded, and quality control reads it.

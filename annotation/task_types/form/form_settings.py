@@ -78,10 +78,10 @@ class FormSettings(ConfigForm):
         initial="item",
     )
     questions = DescribedQuestionsField(
-        also=("of",),
+        about=ABOUT,
         least=1,
         label="Questions",
-        initial=[record | {"of": "item"} for record in DescribedQuestionsField().clean([FIRST_QUESTION])],
+        initial=DescribedQuestionsField(about=ABOUT).clean([FIRST_QUESTION]),
         help_text="Each has a kind, a topic (its name in the data) and a question (what people read).",
     )
     question_order = forms.ChoiceField(
@@ -103,10 +103,6 @@ class FormSettings(ConfigForm):
             for problem in _question_problems(config):
                 self.add_error("questions", problem)
         return config
-
-    def clean_questions(self) -> list[Record]:
-        records: list[Record] = self.cleaned_data["questions"]
-        return [record | {"of": record.get("of", "item")} for record in records]
 
 
 def _bad_name(name: str) -> str:
@@ -131,15 +127,13 @@ def _question_problems(config: Json) -> Iterator[str]:
     about = {record["topic"]: record["of"] for record in records}
     for number, record in enumerate(records, start=1):
         start = f"Question {number} ({record['topic']})"
-        if record["of"] not in ABOUT:
-            yield f"{start}, of: “{str(record['of'])[:40]}” is not one of {', '.join(ABOUT)}."
-        elif record["of"] == "text" and not config["texts"]:
+        if record["of"] == "text" and not config["texts"]:
             yield f"{start} is about each text, but the study names no column with texts."
         elif record["of"] == "segment" and not config.get("document"):
             yield f"{start} is about each segment, but the study names no column in document."
         for asked in record["shown_if"]:
             if about[asked] != record["of"]:
-                what = f"about {ABOUT.get(about[asked], 'something else')}, and this one about {ABOUT[record['of']]}"
+                what = f"about {ABOUT[about[asked]]}, and this one about {ABOUT[record['of']]}"
                 yield f"{start}, shown_if: “{asked}” is {what}. A condition needs an answer about the same thing."
     if not config["texts"] and not config.get("shown"):
         yield "Nothing is shown to ask about: name a column in texts or in shown."

@@ -52,6 +52,7 @@ class ChoicesQuestion(Question):
     """Any number of options. Each option gives a rating: 1 if chosen, else 0. The target is its key."""
 
     kind: ClassVar[Kind] = "choices"
+    kind_name: ClassVar[str] = "Any number of options"
     options: tuple[Option, ...] = ()
     least: int = 0
     most: int | None = None

@@ -42,6 +42,7 @@ class RankingQuestion(Question):
     """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key."""
 
     kind: ClassVar[Kind] = "ranking"
+    kind_name: ClassVar[str] = "Order of options"
     options: tuple[Option, ...] = ()
     settings_form: ClassVar[type[forms.Form] | None] = RankingForm
 

@@ -112,6 +112,7 @@ class ScaleQuestion(Question):
     """One point of a scale, in the order of its points."""
 
     kind: ClassVar[Kind] = "scale"
+    kind_name: ClassVar[str] = "Points of a scale"
     #: Fifty radio buttons cost more time than all queries of a page, and never differ.
     cached: ClassVar[bool] = True
     settings_form: ClassVar[type[forms.Form] | None] = ScaleForm

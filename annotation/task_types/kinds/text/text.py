@@ -56,6 +56,7 @@ class TextQuestion(Question):
     (`common.text_length`): an emoji is one character, and so is a Chinese word."""
 
     kind: ClassVar[Kind] = "text"
+    kind_name: ClassVar[str] = "Text in their own words"
     writes: ClassVar[bool] = True
     min_words: int = 1
     max_words: int | None = None
