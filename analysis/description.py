@@ -90,7 +90,8 @@ TEXT = Scale("text", "text")
 class QuestionDescription:
     """One question in the analysis, with the same ``topic`` for every item, target and page that asks it.
 
-    ``bounds`` holds the limits of a text, if any (``min_words``, ``max_words``, ``min_chars``, ``max_chars``).
+    ``bounds`` holds the limits of a text (``min_words``, ``max_words``, ``min_chars``, ``max_chars``) or of a number
+    (``min_value``, ``max_value``), if any.
     ``targets`` names the options of a question with several choices and of a ranking, by the ratings' targets.
     ``stored_scale`` is for ratings stored under different names from those that workers read (“Set 1” for “Set A”): the
     same values with the names that figures show. None: the names that workers read.
@@ -101,7 +102,7 @@ class QuestionDescription:
     scale: Scale = TEXT
     kind: Kind = "scale"
     help: str = ""
-    bounds: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
     stored_scale: Scale | None = None
     targets: Mapping[str, str] = field(default_factory=dict)
 

@@ -123,6 +123,11 @@ class Page:
         in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
         object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
 
+    @property
+    def scripts(self) -> list[str]:
+        """The scripts that the questions need besides those of every page, each once."""
+        return list(dict.fromkeys(script for question in self.questions for script in question.scripts))
+
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""
         return [key for key in self.pull_needs if not typed.get(key, "").strip()]

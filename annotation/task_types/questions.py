@@ -107,6 +107,8 @@ class Question(ABC):
     #: The settings with which a study describes a question of this kind, besides those of `Asked`. None: only task
     #: types in Python ask such questions.
     settings_form: ClassVar[type[forms.Form] | None] = None
+    #: Scripts of its own, by their names among the static files; loaded only by pages that ask such a question.
+    scripts: ClassVar[Sequence[str]] = ()
     #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
     shows_text: ClassVar[bool] = False
     key: str
@@ -172,7 +174,7 @@ class Question(ABC):
         """The question as the analysis sees it."""
         return QuestionDescription(self.topic, self.label, self.scale, self.kind, self.help, self.bounds())
 
-    def bounds(self) -> dict[str, int]:
+    def bounds(self) -> Mapping[str, float]:
         return {}
 
     def score(self) -> Score | None:

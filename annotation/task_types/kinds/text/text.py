@@ -113,7 +113,7 @@ class TextQuestion(Question):
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
         return [Stored(self.target, None, answer)]
 
-    def bounds(self) -> dict[str, int]:
+    def bounds(self) -> Mapping[str, float]:
         limits = {"min_words": self.min_words, "max_words": self.max_words or 0, "min_chars": self.min_chars}
         if self.max_chars != MAX_CHARS:
             limits["max_chars"] = self.max_chars
