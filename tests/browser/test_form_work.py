@@ -42,10 +42,9 @@ CONFIG = {
 }
 
 
-def measured(study: Study) -> dict[tuple[str, str], float | None]:
-    return {
-        (row.question, row.target): row.value for row in Rating.objects.filter(submission__assignment__hit__study=study)
-    }
+def measured(study: Study) -> dict[tuple[str, str], float]:
+    rows = Rating.objects.filter(submission__assignment__hit__study=study)
+    return {(row.question, row.target): float(row.value or 0) for row in rows}
 
 
 def test_a_slider_has_no_place_until_it_is_used(live_server: LiveServer, new_page: NewPage, axe_core: Path) -> None:
@@ -59,7 +58,7 @@ def test_a_slider_has_no_place_until_it_is_used(live_server: LiveServer, new_pag
     check_looks(page, axe_core, "a form")
     if folder := os.environ.get("FORM_SHOTS"):
         page.screenshot(path=f"{folder}/work-wide.png", full_page=True)
-        page.set_viewport_size(NARROW)
+        page.set_viewport_size(NARROW)  # type: ignore[arg-type]
         page.emulate_media(color_scheme="dark")
         page.screenshot(path=f"{folder}/work-narrow.png", full_page=True)
     page.get_by_role("button", name="Send").click()

@@ -20,7 +20,7 @@ from annotation.task_types.form.form_items import (
     segments_of,
     texts_of,
 )
-from annotation.task_types.form.form_pages import ItemPages
+from annotation.task_types.form.form_pages import ItemPages, shown_by_whole
 from annotation.task_types.form.form_settings import ABOUT, FormSettings
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
 from annotation.task_types.labels import label_in
@@ -120,6 +120,8 @@ class FormType(FixedPages):
             Text("title", "Title of the page", "Read and answer"),
             Text("definition", "Definition of what is judged, shown above the texts", "", lines=3, optional=True),
         ]
+        if shown_by_whole(config):
+            return texts
         if len(config["texts"]) == 1 and not config["document"]:
             texts.append(Text("text.heading", "Heading of the text", "Text"))
         if len(config["texts"]) > 1:

@@ -48,6 +48,13 @@ def question_key(topic: str, target: str) -> str:
     return "-".join(filter(None, (topic, target.replace("/", "-"))))
 
 
+def shown_by_whole(config: Json) -> bool:
+    """Whether a question about the whole item shows its texts, so that the page need not."""
+    records = config["questions"]
+    all_whole = not config["document"] and all(record["of"] == "item" for record in records)
+    return all_whole and any(build(record).shows_text for record in records)
+
+
 class ItemPages:
     """Builds the pages about the item ``index`` of what is shown."""
 
@@ -58,6 +65,7 @@ class ItemPages:
         self.is_document = bool(self.config["document"])
         self.names: Sequence[str] = [self.config["texts"][number] for number in shown.order["texts"][index]]
         self.records = records
+        self.shown_by_whole = shown_by_whole(shown.config)
 
     def pages(self) -> list[Page]:
         """All pages about the item. With ``pages: part``, one for each part and then one for the whole item."""
@@ -104,9 +112,8 @@ class ItemPages:
         for position, (text_name, text) in enumerate(shown_texts.items()):
             about = self._target(name, text_name)
             about_text = self._questions("text", about, {text_name: text}) if ask else []
-            hidden = any(
-                question.shows_text for question in (*about_text, *(questions if len(shown_texts) == 1 else ()))
-            )
+            beside = questions if len(shown_texts) == 1 else ()
+            hidden = self.shown_by_whole or any(question.shows_text for question in (*about_text, *beside))
             texts.append(ShownText(self._text_heading(position), text, about_text, not hidden))
         return Segment(heading, self._blocks(cells, number), texts, questions)
 
