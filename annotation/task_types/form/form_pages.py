@@ -122,6 +122,8 @@ class ItemPages:
         return joined_target(segment, text_name if len(self.names) > 1 else "")
 
     def _text_heading(self, position: int) -> str:
+        if self.shown_by_whole:
+            return ""
         if len(self.names) == 1:
             return "" if self.is_document else self.texts["text.heading"]
         return self.texts[f"text.{position + 1}"]
