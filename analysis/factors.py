@@ -20,6 +20,8 @@ from analysis.description import Comparable, Factor, QuestionDescription, arm_le
 #: Columns of items that are factors without being declared, if they have levels with several items each.
 SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "label", "source", "from:arm")
 MOST_SUGGESTED_LEVELS = 12
+#: A column with longer levels on average, in words or characters, is a text and no factor.
+MOST_SUGGESTED_WORDS, MOST_SUGGESTED_CHARACTERS = 4, 60
 #: The factor of a study's arms that name no factors of their own.
 ARM = "arm"
 
@@ -96,21 +98,40 @@ def suggested_of_items(items: pd.DataFrame, offered: Sequence[Factor] = ()) -> l
         used = column[column != ""]
         count = used.nunique()
         partition = tuple(pd.factorize(column)[0].tolist())
+        if _is_text(used):
+            continue
         if 2 <= count <= MOST_SUGGESTED_LEVELS and len(used) >= 2 * count and partition not in partitions:
             factors.append(factor)
             partitions.append(partition)
     return factors
 
 
+def _is_text(levels: pd.Series) -> bool:
+    """Whether the levels are texts rather than names, such as the sources of translations."""
+    names = levels.unique()
+    words = [len(name.split()) for name in names]
+    characters = [len(name) for name in names]
+    return len(names) > 0 and (
+        sum(words) > MOST_SUGGESTED_WORDS * len(names) or sum(characters) > MOST_SUGGESTED_CHARACTERS * len(names)
+    )
+
+
 def suggested_of_parts(description: Comparable, items: pd.DataFrame, offered: Sequence[Factor]) -> Iterator[Factor]:
-    """Those ``offered`` whose parts have two levels or more, or have their levels in the ratings' targets."""
+    """Those ``offered`` whose parts have two levels or more, or have their levels in the ratings' targets.
+
+    After one with columns of its own, the targets themselves are left out: they only say where its levels are in the
+    file.
+    """
     partitions: list[tuple[int, ...]] = []
     for factor in offered:
         levels = unit_levels(factor, description, items) if factor.parts else []
         partition = tuple(pd.factorize(pd.Series(levels, dtype=object))[0].tolist())
         count = len(set(levels) - {""})
+        if not factor.parts and partitions:
+            continue
         if not factor.parts or (2 <= count <= MOST_SUGGESTED_LEVELS and partition not in partitions):
-            partitions.append(partition)
+            if factor.parts:
+                partitions.append(partition)
             yield factor
 
 

@@ -109,7 +109,7 @@ class FormType(FixedPages):
                 targets: dict[str, str] = {}
                 for name in config["texts"]:
                     of_text = build(record, target=name).describe().targets
-                    targets |= {target: f"{name}: {label}" for target, label in of_text.items()} or {name: name}
+                    targets |= {target: f"{name}: {label}" for target, label in of_text.items()}
                 description = replace(description, targets=targets)
             described.append(description)
         return described
@@ -153,7 +153,10 @@ class FormType(FixedPages):
     # --- the report ---
 
     def scores(self, config: Json) -> Sequence[Score]:
-        return [score for record in config["questions"] if (score := build(record).score())]
+        """Each of several texts has a score of its own."""
+        scores = [(record["of"], score) for record in config["questions"] if (score := build(record).score())]
+        several = len(config["texts"]) > 1
+        return [replace(score, over="part") if several and of == "text" else score for of, score in scores]
 
     def factors(self, config: Json) -> Sequence[Factor]:
         """What wrote each text if the file says so, else the columns of the texts."""

@@ -78,12 +78,17 @@ class ScaleForm(ConfigForm):
     labels = ListField(
         label="A name for every point",
         required=False,
+        gaps=True,
         most=MOST_POINTS,
         max_length=120,
         help_text="From the lowest point to the highest. Empty: only the two ends have names.",
     )
     descriptions = ListField(
-        label="A description of every point", required=False, most=MOST_POINTS, help_text="In the same order."
+        label="A description of every point",
+        required=False,
+        gaps=True,
+        most=MOST_POINTS,
+        help_text="In the same order.",
     )
     direction = forms.ChoiceField(
         label="Direction",
