@@ -19,7 +19,7 @@
   var list = all("[data-question]", task).map(function (node) {
     var data = node.dataset;
     return {
-      node: node, key: data.question, kind: kindOf(node), field: node.querySelector("[data-value]"), text: node.querySelector("textarea"),
+      node: node, key: data.question, kind: kindOf(node), field: node.querySelector("[data-value]"), text: node.querySelector("textarea:not([data-value])"),
       required: "required" in data, shownIf: data.shownIf, shownValues: (data.shownValues || "").split("|"),
       minWords: +data.minWords || 0, maxWords: +data.maxWords || Infinity,
       minChars: +data.minChars || 0, maxChars: +data.maxChars || Infinity,
@@ -38,7 +38,7 @@
   /** What was answered, as one text; empty for nothing. */
   function value(question) {
     if (question.kind === "text") { return blank(question.text.value) ? "" : question.text.value; }
-    if (question.kind === "field") { return question.field.value.trim(); }
+    if (question.kind === "field") { return question.field.value.trim() || (question.node.querySelector("[data-none]:checked") ? "none" : ""); }
     return (question.kind === "ranking" ? ranks(question) : chosen(question)).join("");
   }
   function complete(question) {
@@ -204,6 +204,7 @@
     /** Once everything that was typed before is filled in. */
     start: function () {
       list.forEach(function (question) { if (question.kind === "ranking") { addButtons(question); } });
+      task.dispatchEvent(new Event("filled"));
       task.addEventListener("input", show);
       show();
     }

@@ -295,7 +295,7 @@
       node.className = "error";
       node.id = id;
       node.textContent = error;
-      var before = question.text || (question.field ? question.field.parentNode : question.node.querySelector(".points"));
+      var before = question.text || (question.field ? question.field.closest("[data-plain]") || question.field.parentNode : question.node.querySelector(".points"));
       before.parentNode.insertBefore(node, before);
       ids.push(id);
       target.setAttribute("aria-invalid", "true");

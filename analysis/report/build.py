@@ -33,6 +33,7 @@ from analysis.report.sections import (
     preference,
     productions,
     scales,
+    spans,
     stopped,
     story_texts,
     systems,
@@ -64,6 +65,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
     "item_scores": item_scores.make_section,
+    "spans": spans.make_section,
 }
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"

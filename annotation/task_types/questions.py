@@ -53,7 +53,7 @@ class ShownIf:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored for one answer: a number or a text about ``target``."""
+    """What is stored for one answer about ``target``: a number, a text, or a number with the parts it is made of."""
 
     target: str
     value: float | None = None

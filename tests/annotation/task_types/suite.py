@@ -93,7 +93,7 @@ def check_ratings_can_be_stored(
     seen = set()
     for row in task.ratings(shown, pages, answers):
         assert row.question in described, no_topic("ratings()", row.question, described)
-        assert (row.value is None) == bool(row.text)
+        assert row.value is not None or row.text
         scale = described[row.question].ratings_scale
         assert row.scale == scale.name or described[row.question].kind in ("choices", "ranking")
         if row.value is not None and described[row.question].kind in ("scale", "choice"):

@@ -36,6 +36,8 @@
       choose();
       done();
     });
+    var task = document.getElementById("task");
+    if (task) { task.addEventListener("filled", draw); }
     box.addEventListener("input", draw);
     box.addEventListener("change", draw);
     draw();
