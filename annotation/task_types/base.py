@@ -152,8 +152,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class RatingData:
-    """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item). ``value`` or ``text`` is set; both if
-    the text has the parts that the value is made of.
+    """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item).
+
+    ``value`` or ``text`` is set; both if the text has the parts that the value is made of.
 
     ``key`` and ``step`` identify the question and the page (from 0) that it comes from.
     """

@@ -111,6 +111,8 @@ class Question(ABC):
     scripts: ClassVar[Sequence[str]] = ()
     #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
     shows_text: ClassVar[bool] = False
+    #: Whether it can be asked about a single text only.
+    of_one_text: ClassVar[bool] = False
     key: str
     label: str
     topic: str

@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 
-from annotation.task_types.described_questions import DescribedQuestionsField, Record
+from annotation.task_types.described_questions import DescribedQuestionsField, Record, build
 from annotation.task_types.items import Json
 from annotation.task_types.settings import Cell, ConfigForm, ListField, TableField, record_edits_field
 
@@ -121,6 +121,17 @@ def _column_problems(config: Json, setting: str) -> Iterator[str]:
             yield f"Entry {number}: “{name}” is one of the texts to judge. Remove it here."
 
 
+def _no_single_text(config: Json, of: str) -> str:
+    """What to do if a question about this part of the item is not about one text. Empty if it is."""
+    if not config["texts"]:
+        return "Name a column in texts."
+    if of != "text" and len(config["texts"]) > 1:
+        return "The study shows several: ask about each text with “of: text”."
+    if of == "item" and config.get("document"):
+        return "A document has several: ask about each segment with “of: segment”."
+    return ""
+
+
 def _question_problems(config: Json) -> Iterator[str]:
     """Questions about what the study does not show, and conditions on answers about something else."""
     records: Sequence[Record] = config["questions"]
@@ -131,6 +142,8 @@ def _question_problems(config: Json) -> Iterator[str]:
             yield f"{start} is about each text, but the study names no column with texts."
         elif record["of"] == "segment" and not config.get("document"):
             yield f"{start} is about each segment, but the study names no column in document."
+        elif build(record).of_one_text and (what := _no_single_text(config, record["of"])):
+            yield f"{start} needs a single text. {what}"
         for asked in record["shown_if"]:
             if about[asked] != record["of"]:
                 what = f"about {ABOUT[about[asked]]}, and this one about {ABOUT[record['of']]}"

@@ -87,6 +87,7 @@ def test_a_form_gives_its_answer_again() -> None:
         ("minor: t", "“t” is in the text 4 times. Write some of the words around it, too."),
         ("owl", "“owl” cannot be read. Write a line such as “minor: …”, with the words of the text."),
         ("minor accuracy: owl", "“accuracy” is not one of ."),
+        ("4-7 major: owl\n4-7 major: owl", "Two marks overlap. Please remove one of them."),
         ("4-14 minor: a\n8-20 major: b", "Two marks overlap. Please remove one of them."),
         ("0-3 minor: The\n4-7 minor: owl\n8-14 minor: waited", "Please mark at most 2 places."),
     ],
@@ -107,6 +108,28 @@ def test_a_mark_inside_a_character_is_refused() -> None:
 
 def test_marks_may_overlap_if_the_study_says_so() -> None:
     assert len(marked("4-14 minor: a\n8-20 major: b", overlap=True)) == 2
+
+
+def test_the_same_mark_counts_once_even_where_marks_may_overlap() -> None:
+    assert refused("4-7 major: owl\n4-7 major: owl", overlap=True) == (
+        "“owl” is marked twice in the same way. Please remove one of the marks."
+    )
+    assert len(marked("4-7 major: owl\n4-7 minor: owl", overlap=True)) == 2
+    assert len(marked("major: [missing]\nmajor: [missing]")) == 2  # two things can be missing
+
+
+def test_words_that_overlap_themselves_are_not_guessed() -> None:
+    assert refused("minor: ana", "banana") == ("“ana” is in the text 2 times. Write some of the words around it, too.")
+
+
+@pytest.mark.parametrize("separator", ["\x85", "\u2028", "\x0b", "\x1c"])
+def test_only_line_feeds_end_a_line(separator: str) -> None:
+    """Texts read in the wrong encoding have U+0085 for an ellipsis; a page's script leaves it in the words."""
+    text = f"one{separator}two three"
+    assert marked(f"0-7 minor: one{separator}two\n8-13 minor: three", text) == [
+        Span(0, 7, "minor"),
+        Span(8, 13, "minor"),
+    ]
 
 
 def test_a_label_is_needed_where_there_are_some() -> None:

@@ -28,7 +28,7 @@ class Marking:
 
     def read(self, raw: str) -> list[Span]:
         """The spans in the order of the text. Raises AnswerError about the first line that cannot be read."""
-        return sorted(self._span(line.strip()) for line in raw.splitlines() if line.strip())
+        return sorted(self._span(line.strip()) for line in raw.split("\n") if line.strip())
 
     def _span(self, line: str) -> Span:
         match = _LINE.fullmatch(line)
@@ -53,7 +53,7 @@ class Marking:
 
     def _found(self, words: str) -> tuple[int, int]:
         """Where the words are. They must be there once."""
-        count = self.text.count(words) if words else 0
+        count = len(re.findall(f"(?={re.escape(words)})", self.text)) if words else 0  # also where they overlap
         if count == 0:
             what = gettext("“%(words)s” is not in the text. Copy the words from the text.")
             raise AnswerError(what % {"words": words[:60]})
@@ -74,6 +74,11 @@ def overlapping(spans: Sequence[Span]) -> bool:
     """Whether two spans share a character."""
     placed = sorted((span.start, span.end) for span in spans if not span.missing)
     return any(later[0] < earlier[1] for earlier, later in pairwise(placed))
+
+
+def twice(spans: Sequence[Span]) -> Span | None:
+    """A mark that is there twice, with the same place, severity and label. Several things can be missing."""
+    return next((span for number, span in enumerate(spans) if not span.missing and span in spans[:number]), None)
 
 
 def line_of(span: Span, text: str) -> str:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.html import escape
+from django.utils.safestring import SafeString
 
 from analysis.description import Kind, ReportSection, Scale, Score
 from analysis.spans import Span, spans_in, spans_text, weight_of
 from annotation.languages import gettext, ngettext
-from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping
+from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping, twice
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -127,6 +129,11 @@ def _weighed(rows: list[dict[str, str]]) -> list[dict[str, str]]:
     return rows
 
 
+def with_returns(text: str) -> SafeString:
+    """The text as HTML in which browsers keep carriage returns: places in the page are places in the stored text."""
+    return SafeString(escape(text).replace("\r", "&#13;"))
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """A severity or a label."""
@@ -142,6 +149,7 @@ class SpansQuestion(Question):
     kind: ClassVar[Kind] = "spans"
     kind_name: ClassVar[str] = "Marks in the text"
     shows_text: ClassVar[bool] = True
+    of_one_text: ClassVar[bool] = True
     scripts: ClassVar[Sequence[str]] = ("spans.js",)
     settings_form: ClassVar[type[forms.Form] | None] = SpansForm
     text: str = ""
@@ -174,6 +182,7 @@ class SpansQuestion(Question):
 
     def drawn(self, values: Form) -> dict[str, Any]:
         return {
+            "text_with_returns": with_returns(self.text),
             "lines": values.get(self.key, ""),
             "none_field": self.none_field,
             "none": values.get(self.none_field, ""),
@@ -201,6 +210,9 @@ class SpansQuestion(Question):
         if len(spans) > self.most:
             what = ngettext("Please mark at most %(most)s place.", "Please mark at most %(most)s places.", self.most)
             raise AnswerError(what % {"most": self.most})
+        if self.overlap and (again := twice(spans)):
+            what = gettext("“%(words)s” is marked twice in the same way. Please remove one of the marks.")
+            raise AnswerError(what % {"words": self.text[again.start : again.end][:60]})
         if not self.overlap and overlapping(spans):
             raise AnswerError(gettext("Two marks overlap. Please remove one of them."))
         return spans_text(spans)

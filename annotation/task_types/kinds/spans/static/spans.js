@@ -60,7 +60,7 @@
         if (!match) { return; }
         var isMissing = match[5] === missingWords();
         if (match[1] || isMissing) {
-          marks.push({ start: +match[1] || points.length, end: +match[2] || points.length, severity: match[3], label: match[4] || "", missing: isMissing ? match[5] : "" });
+          marks.push({ start: isMissing ? points.length : +match[1], end: isMissing ? points.length : +match[2], severity: match[3], label: match[4] || "", missing: isMissing ? match[5] : "" });
         }
       });
       draw();
@@ -152,7 +152,10 @@
       var clash = !("overlap" in node.dataset) && !mark.missing && marks.some(function (other) {
         return !other.missing && other.start < mark.end && mark.start < other.end;
       });
-      if (clash) { say(t("This overlaps another mark. Remove that one first.")); return; }
+      var twice = !mark.missing && marks.some(function (other) {
+        return other.start === mark.start && other.end === mark.end && other.severity === mark.severity && other.label === mark.label;
+      });
+      if (clash || twice) { say(t("This overlaps another mark. Remove that one first.")); return; }
       if (marks.length >= +node.dataset.most) { say(t("No more marks fit.")); return; }
       var back = stops.filter(function (piece) { return piece.start >= mark.start; })[0] || stops[0];
       change(marks.concat([mark]));
