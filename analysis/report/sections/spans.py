@@ -129,7 +129,7 @@ def _agreement_table(agreement: Sequence[dict[str, Any]]) -> Table:
         Column("How", "how", shows="f1"),
     ]
     note = (
-        "F1 between every two workers who marked the same text, all texts together: 1 if they marked the same, 0 if "
+        "F1 of every pair of workers who marked the same text, all texts together: 1 if they marked the same, 0 if "
         "nothing is marked by both. Texts that neither marked do not count."
     )
     return Table("Agreement on marks", columns, agreement, note)
