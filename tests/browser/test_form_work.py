@@ -94,3 +94,86 @@ def test_a_form_works_without_javascript(live_server: LiveServer, new_page: NewP
     page.get_by_role("button", name="Send").click()
     expect(page.locator("h1")).to_have_text("Thank you")
     assert sorted(value for (topic, _), value in measured(study).items() if topic == "da") == [20.0, 30.0]
+
+
+ERRORS = {
+    "texts": ["mt_b"],
+    "shown": [{"field": "source", "heading": "Source", "as": "text"}],
+    "questions": [
+        {"kind": "spans", "topic": "errors", "question": "Mark all errors."},
+        {"kind": "slider", "topic": "score", "question": "How good is the translation?"},
+    ],
+}
+#: “has waited” and “stops” in “The owl has waited until the rain stops.”
+BOTH = '[{"start":8,"end":18,"severity":"major"},{"start":34,"end":39,"severity":"minor"}]'
+
+
+def stored_errors(study: Study) -> str:
+    return Rating.objects.get(submission__assignment__hit__study=study, question="errors").text
+
+
+def test_marks_by_mouse_and_by_keyboard(live_server: LiveServer, new_page: NewPage, axe_core: Path) -> None:
+    study = make_form_study(ROWS, ERRORS, feedback_box=False)
+    page = new_page()
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    text = page.locator("[data-text]")
+    text.get_by_text("has", exact=True).click()
+    text.get_by_text("waited", exact=True).click()
+    page.get_by_role("button", name="Major").click()
+    expect(page.locator(".marks li")).to_have_text("“has waited” Major Remove")
+    check_looks(page, axe_core, "marks")
+    if folder := os.environ.get("FORM_SHOTS"):
+        page.screenshot(path=f"{folder}/marks-wide.png", full_page=True)
+        page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+        page.emulate_media(color_scheme="dark")
+        page.screenshot(path=f"{folder}/marks-narrow.png", full_page=True)
+    page.keyboard.press("End")  # the focus is back in the text
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Minor")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".marks li")).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".marks li")).to_have_count(1)
+    text.get_by_text("stops", exact=True).click()
+    page.get_by_role("button", name="Minor").click()
+    page.get_by_role("slider").focus()
+    page.keyboard.press("Space")
+    page.reload()  # what was marked survives
+    expect(page.locator(".marks li")).to_have_count(2)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("h1")).to_have_text("Thank you")
+    assert stored_errors(study) == BOTH
+    assert measured(study)["errors", ""] == 6.0
+
+
+def test_marks_by_touch(live_server: LiveServer, new_page: NewPage) -> None:
+    study = make_form_study(ROWS, ERRORS, feedback_box=False)
+    page = new_page(viewport=NARROW, has_touch=True)
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    text = page.locator("[data-text]")
+    for words, severity in (("has waited", "Major"), ("stops", "Minor")):
+        for word in words.split():
+            text.get_by_text(word, exact=True).tap()
+        page.get_by_role("button", name=severity).tap()
+    page.locator("[data-kind=slider] [data-value]").fill("40")
+    page.get_by_role("button", name="Send").tap()
+    expect(page.locator("h1")).to_have_text("Thank you")
+    assert stored_errors(study) == BOTH
+
+
+def test_marks_without_javascript(live_server: LiveServer, new_page: NewPage) -> None:
+    study = make_form_study(ROWS, ERRORS, feedback_box=False)
+    page = new_page(java_script_enabled=False)
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    page.locator("textarea[name=errors]").fill("major: has waited\nminor: eagle")
+    page.locator("[name=score]").fill("40")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("“eagle” is not in the text. Copy the words from the text.").first).to_be_visible()
+    page.locator("textarea[name=errors]").fill("major: has waited\nminor: stops")
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("h1")).to_have_text("Thank you")
+    assert stored_errors(study) == BOTH
