@@ -1,0 +1,184 @@
+"""Steps of the decode loop on CUDA, recorded as CUDA graphs and replayed.
+
+A GPU computes a step in less time than Python takes to start its kernels one by one. A graph starts them all at once,
+but only with the shapes and addresses that it was recorded with. So a recorded step has a number of rows and columns
+that is rounded up, it reads where each row begins from a tensor, and it is thrown away when the buffers move.
+A step is recorded after its shape has come up a few times, and only if it agrees with the same step unrecorded.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from generation.backends.key_values import BufferLayer, KeyValues
+from generation.backends.memory import is_out_of_memory
+
+log = logging.getLogger(__name__)
+
+COLUMNS = 128
+USES_BEFORE_RECORDING = 2
+#: How far recorded logits may lie from the others, relative to their norm: rounding by other kernels.
+TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.05, torch.float16: 0.01}
+Replay = Callable[[Sequence[int]], Tensor]
+
+
+def can_record(model: Any) -> bool:
+    """Whether every layer sees all columns of its row, and transformers itself runs the model with fixed shapes."""
+    text = model.config.get_text_config()
+    kinds = set(getattr(text, "layer_types", None) or [])
+    windowed = not kinds and getattr(text, "sliding_window", None) is not None
+    biased = getattr(text, "alibi", False) or text.model_type == "bloom"
+    plain = kinds <= {"full_attention"} and not windowed and not biased
+    return plain and bool(getattr(model, "_can_compile_fullgraph", False))
+
+
+def rounded_rows(count: int) -> int:
+    """A power of two, or a multiple of 64."""
+    return 1 << (count - 1).bit_length() if count <= 64 else -(-count // 64) * 64
+
+
+class _FixedLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
+    """One layer's buffers as a step with fixed shapes sees them."""
+
+    is_sliding = False
+
+    def __init__(self, layer: BufferLayer, step: _Step) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.keys, self.values = (tensor[: step.rows] for tensor in (layer.k, layer.v))
+        self.step = step
+        self.is_initialized = True
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        pass
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        self.keys.index_copy_(2, self.step.column, key_states)
+        self.values.index_copy_(2, self.step.column, value_states)
+        return self.keys[:, :, : self.step.columns], self.values[:, :, : self.step.columns]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.step.columns, 0
+
+    def get_seq_length(self) -> int:
+        return self.step.columns - 1
+
+    def get_max_length(self) -> int:
+        return -1
+
+
+class _Step:
+    """A step of ``rows`` rows over the first ``columns`` columns. Rows beyond the active ones see only themselves."""
+
+    def __init__(self, model: Any, cache: KeyValues, rows: int, columns: int, device: torch.device) -> None:
+        self._model, self.rows, self.columns = model, rows, columns
+        self._host = torch.zeros(2 * rows + 1, dtype=torch.long, pin_memory=device.type == "cuda")
+        self._inputs = torch.zeros(2 * rows + 1, dtype=torch.long, device=device)
+        self._tokens, self._starts = self._inputs[:rows, None], self._inputs[rows : 2 * rows, None]
+        self.column = self._inputs[2 * rows :]
+        self._cache = Cache(layers=[_FixedLayer(layer, self) for layer in cache.slots])
+        self._graph: Any = None
+        self._logits: Tensor
+
+    def write(self, tokens: Sequence[int], starts: Sequence[int], column: int) -> None:
+        """The next inputs. The copy from pinned memory is not waited for; the host's buffer is free again when the
+        tokens that it led to have been read."""
+        spare = self.rows - len(tokens)
+        self._host.copy_(torch.tensor([*tokens, *[0] * spare, *starts, *[column] * spare, column]))
+        self._inputs.copy_(self._host, non_blocking=True)
+
+    def forward(self) -> Tensor:
+        columns = torch.arange(self.columns, device=self._inputs.device)
+        seen = (columns >= self._starts) & (columns <= self.column)
+        out = self._model(
+            input_ids=self._tokens,
+            attention_mask=seen[:, None, None],
+            position_ids=self.column - self._starts,
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        logits: Tensor = out.logits[:, -1]
+        return logits
+
+    def record(self, pool: Any) -> None:
+        graph = torch.cuda.CUDAGraph()
+        # Other threads may use the device meanwhile.
+        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            self._logits = self.forward()
+        self._graph = graph
+
+    def replay(self) -> Tensor:
+        if self._graph is None:
+            return self.forward()
+        self._graph.replay()
+        return self._logits
+
+
+class RecordedSteps:
+    """The recorded steps over one batch's buffers. On a CPU (in tests) they run with the same shapes, unrecorded."""
+
+    def __init__(self, model: Any, cache: KeyValues, device: torch.device) -> None:
+        self._model, self._cache, self._device = model, cache, device
+        self._version = cache.version
+        self._steps: dict[tuple[int, int], _Step] = {}
+        self._uses: Counter[tuple[int, int]] = Counter()
+        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
+        self.usable = can_record(model)
+
+    def replay(self, tokens: Sequence[int]) -> Tensor | None:
+        """Logits after the rows' last tokens, if such a step was recorded. The cache must move on afterwards."""
+        if self._version != self._cache.version:
+            self._steps.clear()
+            self._uses.clear()
+            self._version = self._cache.version
+        step = self._steps.get(self._shape(self._cache.end))
+        if step is None:
+            return None
+        step.write(tokens, self._cache.starts, self._cache.end)
+        return step.replay()[: len(tokens)]
+
+    def learn(self, tokens: Sequence[int], logits: Tensor) -> None:
+        """Count a step that was not recorded, with the logits that it gave, and record it if its shape is a usual one.
+        The cache has moved on since."""
+        column = self._cache.end - 1
+        shape = self._shape(column)
+        rows, columns = shape
+        fits = rows <= self._cache.room and columns <= self._cache.width
+        if not self.usable or not fits or self._version != self._cache.version:
+            return
+        self._uses[shape] += 1
+        if self._uses[shape] < USES_BEFORE_RECORDING:
+            return
+        step = _Step(self._model, self._cache, rows, columns, self._device)
+        try:
+            step.write(tokens, self._cache.starts, column)
+            again = step.forward()[: len(tokens)]
+            if not _agree(again, logits):
+                log.warning("Steps with fixed shapes differ from others for this model; they are not used.")
+                self.usable = False
+                return
+            if self._device.type == "cuda":
+                step.record(self._pool)
+        except Exception as error:
+            if is_out_of_memory(error):
+                raise
+            log.warning("Steps of this model cannot be recorded: %s", error)
+            self.usable = False
+            return
+        self._steps[shape] = step
+
+    def _shape(self, column: int) -> tuple[int, int]:
+        """Rows and columns of the step that writes this column."""
+        return rounded_rows(max(self._cache.n_rows, 1)), -(-(column + 1) // COLUMNS) * COLUMNS
+
+
+def _agree(logits: Tensor, others: Tensor) -> bool:
+    away = (logits.float() - others.float()).norm() / others.float().norm().clamp_(min=1e-12)
+    return bool(away <= TOLERANCE.get(others.dtype, 0.0)) or bool(others.isnan().any())
