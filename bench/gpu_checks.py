@@ -172,6 +172,29 @@ def invariance(day: Any) -> dict[str, Any]:
     return result
 
 
+def failed_recording(day: Any) -> dict[str, Any]:
+    """A step that cannot be recorded: it waits for the device. The texts are the same, and so is everything after."""
+    if day.device.type != "cuda":
+        return {"not_started": "records nothing"}
+    backend, requests = peaked(str(day.device), "float32"), requests_of(14)
+    expected = texts_of(without_recording(backend, requests))
+    forward = recorded_steps._Step.forward
+
+    def waiting(step: Any) -> Tensor:
+        logits = forward(step)
+        if torch.cuda.is_current_stream_capturing():
+            logits.sum().item()
+        return logits
+
+    with mock.patch.object(recorded_steps._Step, "forward", waiting):
+        outcomes = texts_of(backend.generate(requests))
+    wrong = [] if [one.token_ids for one in expected] == [one.token_ids for one in outcomes] else ["other texts"]
+    torch.randn(10, device=day.device)
+    again = texts_of(peaked(str(day.device), "float32", like=backend).generate(requests))
+    wrong += [] if [one.token_ids for one in expected] == [one.token_ids for one in again] else ["other texts later"]
+    return {"texts": len(requests), "wrong": wrong}
+
+
 def growing_story(day: Any) -> dict[str, Any]:
     """A story read from where it changed, compared with the same story read anew."""
     backend = peaked(str(day.device), "float32")

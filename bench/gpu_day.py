@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -112,7 +113,7 @@ def main() -> None:
     wanted = arguments.parts
     for part, (seconds, work) in GENERAL_PARTS.items():
         if not wanted or part in wanted:
-            day.part(part, seconds, lambda work=work: work(day))
+            day.part(part, seconds, partial(work, day))
     for shape in (arguments.large, arguments.larger):
         measure_model(day, shape, wanted)
     failed = [part for part, result in day.figures.items() if "error" in result or result.get("wrong")]
@@ -138,7 +139,7 @@ def measure_model(day: Day, shape: str, wanted: list[str]) -> None:
     day.part(f"{shape} opened", 60, lambda: open_random(day, shape, holder))
     for part, (seconds, work) in MODEL_PARTS.items():
         if holder and (not wanted or part in wanted):
-            day.part(f"{shape} {part}", seconds, lambda work=work: work(day, holder[0]))
+            day.part(f"{shape} {part}", seconds, partial(work, day, holder[0]))
     if holder:
         holder[0].close()
     holder.clear()
@@ -171,6 +172,7 @@ GENERAL_PARTS |= {
     "machine": (20, machine),
     "correctness": (60, gpu_checks.correctness),
     "batch invariance": (40, gpu_checks.invariance),
+    "a recording that fails": (20, gpu_checks.failed_recording),
     "a story that grows": (20, gpu_checks.growing_story),
     "beams": (20, gpu_checks.beams),
     "loading": (60, gpu_checks.loading),

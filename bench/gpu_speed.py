@@ -11,6 +11,7 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from importlib import util
 from typing import Any
 from unittest import mock
@@ -53,7 +54,7 @@ def read_bytes(backend: Any) -> int:
     """The bytes of weights that one step reads: all but the table of embeddings, of which it reads a row."""
     total = sum(weight.numel() * weight.element_size() for weight in backend.model.parameters())
     table = backend.model.get_input_embeddings().weight
-    return total - (0 if backend.model.config.tie_word_embeddings else table.numel() * table.element_size())
+    return int(total - (0 if backend.model.config.tie_word_embeddings else table.numel() * table.element_size()))
 
 
 # --- Tokens a second ---
@@ -67,9 +68,9 @@ def speed(day: Any, backend: Any) -> dict[str, Any]:
     for batch in BATCHES:
         requests = requests_of(batch, tokens)
         ways: dict[str, Callable[[], object]] = {
-            "engine": lambda requests=requests: texts_of(backend.generate(requests)),
-            "engine_unrecorded": lambda requests=requests: texts_of(without_recording(backend, requests)),
-            "generate": lambda batch=batch: plain_generate(backend, batch, tokens),
+            "engine": partial(backend.generate, requests),
+            "engine_unrecorded": partial(without_recording, backend, requests),
+            "generate": partial(plain_generate, backend, batch, tokens),
         }
         line: dict[str, float] = {"bound": batch / bound}
         texts_of(backend.generate(requests_of(batch, 8)))
@@ -80,8 +81,8 @@ def speed(day: Any, backend: Any) -> dict[str, Any]:
         result[f"ms_a_step_{batch}"] = step_times(backend, requests)
     for name, batch, decoders in (("seven_decoders_64", 64, SEVEN), ("engine_256", 256, ("ancestral",))):
         if day.seconds_left > 10:
-            work = requests_of(batch, tokens, decoders)
-            result[f"tokens_a_second_{name}"] = batch * tokens / elapsed(lambda work=work: backend.generate(work))
+            run = partial(backend.generate, requests_of(batch, tokens, decoders))
+            result[f"tokens_a_second_{name}"] = batch * tokens / elapsed(run)
     if torch.cuda.is_available():
         result["peak_gb"] = torch.cuda.max_memory_allocated() / 1e9
     return result
@@ -115,7 +116,7 @@ def first_token(day: Any, backend: Any) -> dict[str, Any]:
     for count in (16, 64, 256, 1024, 1900):
         for start in (1, 2, 3):
             request = Request(0, words(count, 10_000 * start), parse_decoder("top_p=0.9"), Limits(exact=1), seed=1)
-            took = elapsed(lambda request=request: texts_of(backend.generate([request])))
+            took = elapsed(partial(backend.generate, [request]))
         result[f"ms_{count}"] = 1e3 * took
     return result
 
@@ -193,7 +194,7 @@ def drawing(day: Any, backend: Any) -> dict[str, Any]:
             rows = rows_of(backend, batch, decoder)
             for sorts_all in (True, False) if decoder[:3] in ("top", "typ") and "top_k" not in decoder else (True,):
                 with mock.patch.object(sampling, "SORTS_ALL", sorts_all):
-                    took = least(lambda logits=logits, rows=rows: sampling.draw(logits, rows, ends))
+                    took = least(partial(sampling.draw, logits, rows, ends))
                 result[f"{batch} {decoder}{'' if sorts_all else ', growing'}"] = 1e3 * took
     return result
 
@@ -222,7 +223,7 @@ def profile(day: Any, backend: Any) -> dict[str, Any]:
         for _ in range(min(12, day.arguments.tokens - 8)):
             engine.step()
         with recorder(activities=[ProfilerActivity.CUDA if cuda else ProfilerActivity.CPU]) as made:
-            took = elapsed(lambda engine=engine: [engine.step() for _ in range(5)])
+            took = elapsed(partial(five_steps, engine))
         events = made.key_averages()
         spent = {event.key: float(getattr(event, "self_device_time_total" if cuda else "self_cpu_time_total")) / 5
                  for event in events}  # fmt: skip
@@ -230,6 +231,11 @@ def profile(day: Any, backend: Any) -> dict[str, Any]:
         result[f"batch {batch}"] = {"wall_us": took / 5 * 1e6, "device_us": sum(spent.values()),
                                     **{key[:70]: us for key, us in top}}  # fmt: skip
     return result
+
+
+def five_steps(engine: Any) -> None:
+    for _ in range(5):
+        engine.step()
 
 
 # --- Other ways ---

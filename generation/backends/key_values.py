@@ -7,6 +7,7 @@ rows move to their places; a prompt that several rows share is computed once and
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,8 @@ class BufferLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
     def __init__(self, batch: KeyValues) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.batch = batch
+        # In a cycle, the buffers would lie in memory until Python looks for cycles.
+        self.batch: KeyValues = weakref.proxy(batch)
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         shape = (self.batch.room, key_states.shape[1], self.batch.width)

@@ -8,6 +8,7 @@ A step is recorded after its shape has come up a few times, and only if it agree
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -49,25 +50,24 @@ class _FixedLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
     is_sliding = False
 
-    def __init__(self, layer: BufferLayer, step: _Step) -> None:
+    def __init__(self, layer: BufferLayer, rows: int, columns: int, column: Tensor) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.keys, self.values = (tensor[: step.rows] for tensor in (layer.k, layer.v))
-        self.step = step
+        self.k, self.v, self.columns, self.column = layer.k[:rows], layer.v[:rows], columns, column
         self.is_initialized = True
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         pass
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
-        self.keys.index_copy_(2, self.step.column, key_states)
-        self.values.index_copy_(2, self.step.column, value_states)
-        return self.keys[:, :, : self.step.columns], self.values[:, :, : self.step.columns]
+        self.k.index_copy_(2, self.column, key_states)
+        self.v.index_copy_(2, self.column, value_states)
+        return self.k[:, :, : self.columns], self.v[:, :, : self.columns]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
-        return self.step.columns, 0
+        return self.columns, 0
 
     def get_seq_length(self) -> int:
-        return self.step.columns - 1
+        return self.columns - 1
 
     def get_max_length(self) -> int:
         return -1
@@ -82,7 +82,7 @@ class _Step:
         self._inputs = torch.zeros(2 * rows + 1, dtype=torch.long, device=device)
         self._tokens, self._starts = self._inputs[:rows, None], self._inputs[rows : 2 * rows, None]
         self.column = self._inputs[2 * rows :]
-        self._cache = Cache(layers=[_FixedLayer(layer, self) for layer in cache.slots])
+        self._cache = Cache(layers=[_FixedLayer(layer, rows, columns, self.column) for layer in cache.slots])
         self._graph: Any = None
         self._logits: Tensor
 
@@ -108,10 +108,20 @@ class _Step:
         return logits
 
     def record(self, pool: Any) -> None:
-        graph = torch.cuda.CUDAGraph()
-        # Other threads may use the device meanwhile.
-        with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
-            self._logits = self.forward()
+        """Other threads may use the device meanwhile; another graph that ends in this one would spoil the recording."""
+        graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+        gc.disable()
+        try:
+            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+                self._logits = self.forward()
+        except Exception:
+            # torch leaves its random numbers in the state of a recording.
+            numbers = torch.cuda.default_generators[self._inputs.device.index or 0]
+            numbers.graphsafe_set_state(numbers.clone_state())
+            raise
+        finally:
+            if collects:
+                gc.enable()
         self._graph = graph
 
     def replay(self) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -84,6 +86,21 @@ def test_a_step_that_disagrees_is_not_used(monkeypatch: pytest.MonkeyPatch, repl
     assert all(same(done[queued.key], outcome) for queued, outcome in zip(requests, expected, strict=True))
     assert not replayed
     assert isinstance(engine._recorded, RecordedSteps) and not engine._recorded.usable
+
+
+def test_buffers_go_with_their_batch() -> None:
+    """Without waiting for the search for cycles, which would come after gigabytes on a GPU."""
+    gc.collect()
+    gc.disable()
+    try:
+        engine = fixed(engine_of(opened()))
+        engine.add(mixed(samples=1, exact=12))
+        run_engine(engine)
+        buffers = weakref.ref(engine._cache.slots[0].k)
+        del engine
+        assert buffers() is None
+    finally:
+        gc.enable()
 
 
 def test_rows_are_rounded_up_to_few_shapes() -> None:
