@@ -6,8 +6,10 @@ distribution written out plainly.
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -102,6 +104,7 @@ def texts_of(outcomes: Sequence[Any]) -> list[Generated]:
 
 
 def without_recording(backend: Any, requests: Sequence[Request]) -> Any:
+    backend._last_engine = None
     with mock.patch.object(recorded_steps, "USES_BEFORE_RECORDING", 10**9):
         return backend.generate(requests)
 
@@ -248,9 +251,11 @@ def loading(day: Any) -> dict[str, Any]:
             result["text"] = texts_of(opened.generate([request]))[0].text
             result["facts"] = f"{opened.facts().dtype} on {opened.facts().device}"
             opened.close()
-        began = time.perf_counter()
-        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).to(day.device)
-        result["by_way_of_cpu_seconds"] = time.perf_counter() - began
+        for way in ("straight", "by_way_of_cpu") * 2:
+            began = time.perf_counter()
+            straight: dict[str, Any] = {"device_map": {"": day.device}} if way == "straight" else {}
+            AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16, **straight).to(day.device)
+            result[f"{way}_seconds"] = time.perf_counter() - began
     return result
 
 
@@ -278,10 +283,11 @@ def out_of_memory(day: Any, backend: Any) -> dict[str, Any]:
         return result
     many = [replace(request, key=n, prompt=words(600, 7 * n), seed=n) for n in range(64)]
     expected = texts_of(backend.generate(many))
+    backend._last_engine = None
     long = replace(request, prompt=words(1500))
-    for name, spare, requests in (("split", 1.2e9, many), ("refused", 1e7, [long])):
+    for name, spare, requests in (("split", 1.2e9, many), ("refused", 0.0, [long])):
         began = time.perf_counter()
-        with most_bytes_more(spare):
+        with memory_taken(spare):
             outcomes = backend.generate(requests)
         refusals = [outcome.reason for outcome in outcomes if isinstance(outcome, NotGenerated)]
         result[name] = {"seconds": time.perf_counter() - began, "refusals": len(refusals), "reason": refusals[:1]}
@@ -313,17 +319,23 @@ def far_too_many(backend: Any) -> dict[str, Any]:
     return {"asked": len(requests), "active": active, "seconds": took, "left": engine.n_active + engine.n_waiting}
 
 
-class most_bytes_more:  # noqa: N801 - read as a phrase
-    """While in this block, this process may allocate only this many bytes more than it holds now."""
-
-    def __init__(self, spare: float) -> None:
-        torch.cuda.synchronize()
-        torch.cuda.empty_cache()
-        _, total = torch.cuda.mem_get_info()
-        self.share = min(1.0, (torch.cuda.memory_reserved() + spare) / total)
-
-    def __enter__(self) -> None:
-        torch.cuda.set_per_process_memory_fraction(self.share)
-
-    def __exit__(self, *error: object) -> None:
+@contextmanager
+def memory_taken(spare: float) -> Iterator[None]:
+    """While in this block, the process may allocate about this many bytes and what it holds now; with 0, none."""
+    torch.cuda.synchronize()
+    gc.collect()
+    torch.cuda.empty_cache()
+    _, total = torch.cuda.mem_get_info()
+    torch.cuda.set_per_process_memory_fraction(min(1.0, (torch.cuda.memory_reserved() + spare) / total))
+    filling = []
+    size = 0 if spare else 1 << 28
+    while size >= 1 << 20:
+        try:
+            filling.append(torch.empty(size, dtype=torch.uint8, device="cuda"))
+        except torch.OutOfMemoryError:
+            size //= 2
+    try:
+        yield
+    finally:
+        filling.clear()
         torch.cuda.set_per_process_memory_fraction(1.0)

@@ -3,7 +3,7 @@
 A GPU computes a step in less time than Python takes to start its kernels one by one. A graph starts them all at once,
 but only with the shapes and addresses that it was recorded with. So a recorded step has a number of rows and columns
 that is rounded up, it reads where each row begins from a tensor, and it is thrown away when the buffers move.
-A step is recorded after its shape has come up a few times, and only if it agrees with the same step unrecorded.
+A step is recorded when its shape comes up again. If the first does not agree with the same step unrecorded, none are.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from generation.backends.memory import is_out_of_memory
 log = logging.getLogger(__name__)
 
 COLUMNS = 128
+#: A live engine's buffers have at least these rows and columns, so that they seldom move.
+LIVE_ROWS, LIVE_COLUMNS = 8, 512
 USES_BEFORE_RECORDING = 2
 #: How far recorded logits may lie from the others, relative to their norm: rounding by other kernels.
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.05, torch.float16: 0.01}
@@ -41,8 +43,22 @@ def can_record(model: Any) -> bool:
 
 
 def rounded_rows(count: int) -> int:
-    """A power of two, or a multiple of 64."""
-    return 1 << (count - 1).bit_length() if count <= 64 else -(-count // 64) * 64
+    """Few shapes: a step of 8 rows takes hardly longer than one of 3, because both read all weights."""
+    return next((rows for rows in (2, 8, 32) if count <= rows), -(-count // 64) * 64)
+
+
+def rounded_columns(count: int, rows: int) -> int:
+    """A power of two, or for many rows, whose keys and values take longer to read, a multiple of ``COLUMNS``."""
+    return max(COLUMNS, 1 << (count - 1).bit_length()) if rows <= 32 else -(-count // COLUMNS) * COLUMNS
+
+
+def for_a_run(rows: int, columns: int) -> tuple[int, int]:
+    """The size of a run's buffers."""
+    return rounded_rows(rows), -(-columns // COLUMNS) * COLUMNS
+
+
+def for_live_use(rows: int, columns: int) -> tuple[int, int]:
+    return max(LIVE_ROWS, rounded_rows(rows)), max(LIVE_COLUMNS, 1 << (columns - 1).bit_length())
 
 
 class _FixedLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
@@ -140,53 +156,67 @@ class RecordedSteps:
         self._steps: dict[tuple[int, int], _Step] = {}
         self._uses: Counter[tuple[int, int]] = Counter()
         self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
-        self.usable = can_record(model)
+        self.usable, self._checked = can_record(model), False
 
     def replay(self, tokens: Sequence[int]) -> Tensor | None:
-        """Logits after the rows' last tokens, if such a step was recorded. The cache must move on afterwards."""
+        """Logits after the rows' last tokens, if such a step was recorded, or is recorded now because it has come up
+        before and others were found right. The cache must move on afterwards."""
         if self._version != self._cache.version:
             self._steps.clear()
             self._uses.clear()
             self._version = self._cache.version
-        step = self._steps.get(self._shape(self._cache.end))
-        if step is None:
-            return None
-        step.write(tokens, self._cache.starts, self._cache.end)
-        return step.replay()[: len(tokens)]
+        column = self._cache.end
+        shape = self._shape(column)
+        if (step := self._steps.get(shape)) is not None:
+            step.write(tokens, self._cache.starts, column)
+            return step.replay()[: len(tokens)]
+        if self._checked and self._uses[shape] + 1 >= USES_BEFORE_RECORDING:
+            return self._record(shape, tokens, column)
+        return None
 
     def learn(self, tokens: Sequence[int], logits: Tensor) -> None:
         """Count a step that was not recorded, with the logits that it gave, and record it if its shape is a usual one.
         The cache has moved on since."""
         column = self._cache.end - 1
         shape = self._shape(column)
-        rows, columns = shape
-        fits = rows <= self._cache.room and columns <= self._cache.width
-        if not self.usable or not fits or self._version != self._cache.version:
-            return
         self._uses[shape] += 1
-        if self._uses[shape] < USES_BEFORE_RECORDING:
+        if self._checked or not self.usable or self._uses[shape] < USES_BEFORE_RECORDING:
             return
-        step = _Step(self._model, self._cache, rows, columns, self._device)
+        again = self._record(shape, tokens, column)
+        if again is None or not self.usable:
+            return
+        self._checked = _agree(again, logits)
+        if not self._checked:
+            log.warning("Steps with fixed shapes differ from others for this model; they are not used.")
+            self._give_up()
+
+    def _record(self, shape: tuple[int, int], tokens: Sequence[int], column: int) -> Tensor | None:
+        """The step's logits, computed before it is recorded; None if it cannot be computed like this."""
+        step = _Step(self._model, self._cache, *shape, self._device)
+        logits = None
         try:
             step.write(tokens, self._cache.starts, column)
-            again = step.forward()[: len(tokens)]
-            if not _agree(again, logits):
-                log.warning("Steps with fixed shapes differ from others for this model; they are not used.")
-                self.usable = False
-                return
+            logits = step.forward()[: len(tokens)]
             if self._device.type == "cuda":
                 step.record(self._pool)
         except Exception as error:
             if is_out_of_memory(error):
                 raise
             log.warning("Steps of this model cannot be recorded: %s", error)
-            self.usable = False
-            return
+            self._give_up()
+            return logits
         self._steps[shape] = step
+        return logits
+
+    def _give_up(self) -> None:
+        self.usable = self._checked = False
+        self._steps.clear()
 
     def _shape(self, column: int) -> tuple[int, int]:
-        """Rows and columns of the step that writes this column."""
-        return rounded_rows(max(self._cache.n_rows, 1)), -(-(column + 1) // COLUMNS) * COLUMNS
+        """Rows and columns of the step that writes this column, within the buffers."""
+        rows = rounded_rows(self._cache.n_rows)
+        columns = rounded_columns(column + 1, rows)
+        return min(rows, self._cache.room), min(columns, self._cache.width)
 
 
 def _agree(logits: Tensor, others: Tensor) -> bool:

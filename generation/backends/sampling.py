@@ -25,8 +25,6 @@ BLOCK = 256
 TINY = 2.0**-126
 BELOW_ONE = 1 - 2.0**-24
 CPU_ROWS_AT_ONCE = 16
-# On CUDA, one sort of everything instead of asking, between several, which rows need more.
-SORTS_ALL = True
 
 
 def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, float, float | None]]:
@@ -137,10 +135,8 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
     """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed weights
     reach the mass. Only rows that have not reached it yet are sorted further."""
     size = order.shape[-1]
-    if order.device.type == "cuda" and SORTS_ALL:
-        values, tokens = order.sort(-1, descending=largest)
-        summed = weights.gather(-1, tokens).cumsum(-1, dtype=torch.float64)
-        return values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=size - 1))
+    if order.device.type == "cuda":  # which rows need more is a question that would have to be waited for
+        return _at_mass_of_all(order, weights, masses, largest=largest)
     reached = torch.empty_like(masses, dtype=order.dtype)
     left = torch.arange(len(order), device=order.device)
     count = min(FIRST_SORTED, size)
@@ -153,6 +149,13 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
             return reached
         order, weights, masses, left = order[short], weights[short], masses[short], left[short]
         count = min(8 * count, size)
+
+
+def _at_mass_of_all(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -> Tensor:
+    """The same from one sort of everything."""
+    values, tokens = order.sort(-1, descending=largest)
+    summed = weights.gather(-1, tokens).cumsum(-1, dtype=torch.float64)
+    return values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=order.shape[-1] - 1))
 
 
 def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:

@@ -21,7 +21,7 @@ from generation.backends.batch_rows import Row, Vocabulary, begin
 from generation.backends.key_values import KeyValues
 from generation.backends.memory import Room, is_out_of_memory, on_device, release
 from generation.backends.prompt_cache import PromptCache
-from generation.backends.recorded_steps import COLUMNS, RecordedSteps, rounded_rows
+from generation.backends.recorded_steps import RecordedSteps, for_a_run, for_live_use
 
 Ended = list[tuple[Any, Outcome]]
 
@@ -29,11 +29,12 @@ Ended = list[tuple[Any, Outcome]]
 @dataclass(frozen=True)
 class Pace:
     """How the engine fills the device: at most ``most_active`` rows, ``prefill_tokens`` of new prompts in one pass, and
-    ``admit_at_least`` free places before waiting rows join (1: at once, for live use)."""
+    ``admit_at_least`` free places before waiting rows join. ``live``: rows join at any time, for as long as it runs."""
 
     most_active: int
     prefill_tokens: int = 4096
     admit_at_least: int = 1
+    live: bool = False
 
 
 class TorchEngine:
@@ -59,6 +60,15 @@ class TorchEngine:
         self._begin_empty()
 
     # --- The interface ---
+
+    @property
+    def held_bytes(self) -> int:
+        return self._cache.n_bytes
+
+    def begin_again(self) -> None:
+        """Forget what was read and that memory ran out; only buffers and recorded steps stay."""
+        self._prompts.clear()
+        self._most = self._pace.most_active
 
     @property
     def n_active(self) -> int:
@@ -216,8 +226,8 @@ class TorchEngine:
 
     def _begin_empty(self) -> None:
         """New buffers, without rows."""
-        rounds = _for_recording if self._records else None
-        self._cache = KeyValues(self._n_layers, room=1, width=1, round_up=rounds)
+        rounds = for_live_use if self._pace.live else for_a_run
+        self._cache = KeyValues(self._n_layers, room=1, width=1, round_up=rounds if self._records else None)
         self._recorded = RecordedSteps(self._model, self._cache, self._device) if self._records else None
 
     # --- Rows that leave ---
@@ -254,10 +264,6 @@ class TorchEngine:
         for row in reversed(rows):
             row.restart()
             self._waiting.appendleft(row)
-
-
-def _for_recording(rows: int, columns: int) -> tuple[int, int]:
-    return rounded_rows(rows), -(-columns // COLUMNS) * COLUMNS
 
 
 def _same(row: Row) -> tuple[Any, ...]:

@@ -104,4 +104,4 @@ def test_buffers_go_with_their_batch() -> None:
 
 
 def test_rows_are_rounded_up_to_few_shapes() -> None:
-    assert [rounded_rows(count) for count in (1, 2, 3, 5, 33, 64, 65, 129, 512)] == [1, 2, 4, 8, 64, 64, 128, 192, 512]
+    assert [rounded_rows(count) for count in (1, 2, 3, 9, 33, 64, 65, 512)] == [2, 2, 8, 32, 64, 64, 128, 512]
