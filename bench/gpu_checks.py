@@ -181,7 +181,7 @@ def failed_recording(day: Any) -> dict[str, Any]:
         return {"not_started": "records nothing"}
     backend, requests = peaked(str(day.device), "float32"), requests_of(14)
     expected = texts_of(without_recording(backend, requests))
-    forward = recorded_steps._Step.forward
+    forward, stream = recorded_steps._Step.forward, torch.cuda.current_stream()
 
     def waiting(step: Any) -> Tensor:
         logits = forward(step)
@@ -192,9 +192,11 @@ def failed_recording(day: Any) -> dict[str, Any]:
     with mock.patch.object(recorded_steps._Step, "forward", waiting):
         outcomes = texts_of(backend.generate(requests))
     wrong = [] if [one.token_ids for one in expected] == [one.token_ids for one in outcomes] else ["other texts"]
+    wrong += [] if torch.cuda.current_stream() == stream else ["another stream is the current one"]
     torch.randn(10, device=day.device)
     again = texts_of(peaked(str(day.device), "float32", like=backend).generate(requests))
     wrong += [] if [one.token_ids for one in expected] == [one.token_ids for one in again] else ["other texts later"]
+    torch.cuda.empty_cache()
     return {"texts": len(requests), "wrong": wrong}
 
 

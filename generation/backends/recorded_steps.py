@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import gc
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from generation.backends.key_values import BufferLayer, KeyValues
@@ -27,6 +31,9 @@ COLUMNS = 128
 #: A live engine's buffers have at least these rows and columns, so that they seldom move.
 LIVE_ROWS, LIVE_COLUMNS = 8, 512
 USES_BEFORE_RECORDING = 2
+_ONE_AT_A_TIME = threading.Lock()
+#: Models whose steps could not be recorded; another try would not help.
+_REFUSED: WeakSet[nn.Module] = WeakSet()
 #: How far recorded logits may lie from the others, relative to their norm: rounding by other kernels.
 TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.05, torch.float16: 0.01}
 Replay = Callable[[Sequence[int]], Tensor]
@@ -58,7 +65,8 @@ def for_a_run(rows: int, columns: int) -> tuple[int, int]:
 
 
 def for_live_use(rows: int, columns: int) -> tuple[int, int]:
-    return max(LIVE_ROWS, rounded_rows(rows)), max(LIVE_COLUMNS, 1 << (columns - 1).bit_length())
+    more = 2 * COLUMNS
+    return max(LIVE_ROWS, rounded_rows(rows)), max(LIVE_COLUMNS, -(-columns // more) * more)
 
 
 class _FixedLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
@@ -125,15 +133,18 @@ class _Step:
 
     def record(self, pool: Any) -> None:
         """Other threads may use the device meanwhile; another graph that ends in this one would spoil the recording."""
-        graph, collects = torch.cuda.CUDAGraph(), gc.isenabled()
+        graph, stream, collects = torch.cuda.CUDAGraph(), _stream_for_recording(self._inputs.device), gc.isenabled()
         gc.disable()
         try:
-            with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+            # The outer block leaves the stream of the recording even if the inner one cannot be ended.
+            with (
+                _ONE_AT_A_TIME,
+                torch.cuda.stream(stream),
+                torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
+            ):
                 self._logits = self.forward()
         except Exception:
-            # torch leaves its random numbers in the state of a recording.
-            numbers = torch.cuda.default_generators[self._inputs.device.index or 0]
-            numbers.graphsafe_set_state(numbers.clone_state())
+            _after_failed_recording(self._inputs.device, pool)
             raise
         finally:
             if collects:
@@ -156,7 +167,7 @@ class RecordedSteps:
         self._steps: dict[tuple[int, int], _Step] = {}
         self._uses: Counter[tuple[int, int]] = Counter()
         self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None
-        self.usable, self._checked = can_record(model), False
+        self.usable, self._checked = can_record(model) and model not in _REFUSED, False
 
     def replay(self, tokens: Sequence[int]) -> Tensor | None:
         """Logits after the rows' last tokens, if such a step was recorded, or is recorded now because it has come up
@@ -202,7 +213,7 @@ class RecordedSteps:
         except Exception as error:
             if is_out_of_memory(error):
                 raise
-            log.warning("Steps of this model cannot be recorded: %s", error)
+            log.warning("Steps of this model cannot be recorded: %s", str(error).partition("\n")[0])
             self._give_up()
             return logits
         self._steps[shape] = step
@@ -211,12 +222,29 @@ class RecordedSteps:
     def _give_up(self) -> None:
         self.usable = self._checked = False
         self._steps.clear()
+        _REFUSED.add(self._model)
 
     def _shape(self, column: int) -> tuple[int, int]:
         """Rows and columns of the step that writes this column, within the buffers."""
         rows = rounded_rows(self._cache.n_rows)
         columns = rounded_columns(column + 1, rows)
         return min(rows, self._cache.room), min(columns, self._cache.width)
+
+
+@cache
+def _stream_for_recording(device: torch.device) -> Any:
+    """One for all: the working memory of matrix products belongs to a stream for good."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
+def _after_failed_recording(device: torch.device, pool: Any) -> None:
+    """torch leaves its random numbers and its memory in the state of a recording that cannot be ended."""
+    index = device.index or 0
+    numbers = torch.cuda.default_generators[index]
+    numbers.graphsafe_set_state(numbers.clone_state())
+    with suppress(RuntimeError):  # it was ended after all
+        torch._C._cuda_endAllocateToPool(index, pool)
+        torch._C._cuda_releasePool(index, pool)
 
 
 def _agree(logits: Tensor, others: Tensor) -> bool:
