@@ -285,9 +285,9 @@ def out_of_memory(day: Any, backend: Any) -> dict[str, Any]:
         return result
     many = [replace(request, key=n, prompt=words(600, 7 * n), seed=n) for n in range(64)]
     expected = texts_of(backend.generate(many))
-    backend._last_engine = None
     long = replace(request, prompt=words(1500))
     for name, spare, requests in (("split", 1.2e9, many), ("refused", 0.0, [long])):
+        backend._last_engine = None
         began = time.perf_counter()
         with memory_taken(spare):
             outcomes = backend.generate(requests)

@@ -169,6 +169,8 @@ class KeyValues(Cache):
         columns = self.end - begin + ahead
         width = self.width if columns + SPARE_COLUMNS <= self.width else columns + 2 * SPARE_COLUMNS
         room = self.room if rows <= self.room else max(rows, 3 * self.room // 2)
+        if not self.n_rows and width > self.width:  # nothing is copied: as many rows as come, not as many as there were
+            room = rows
         if (room, width) != (self.room, self.width):
             room, width = self._round_up(room, width)
             self.version += 1

@@ -65,10 +65,9 @@ class TorchEngine:
     def held_bytes(self) -> int:
         return self._cache.n_bytes
 
-    def begin_again(self) -> None:
-        """Forget what was read and that memory ran out; only buffers and recorded steps stay."""
+    def forget_prompts(self) -> None:
+        """Only buffers and recorded steps stay for what comes next."""
         self._prompts.clear()
-        self._most = self._pace.most_active
 
     @property
     def n_active(self) -> int:
@@ -112,6 +111,8 @@ class TorchEngine:
         with torch.inference_mode():
             if self._runs_out_of_memory():
                 self._restart_with_fewer_rows()
+        if not self._rows and not self._waiting:
+            self._most = self._pace.most_active
         ended, self._ended = self._ended, []
         return ended
 
@@ -250,14 +251,15 @@ class TorchEngine:
             (self._beams if row.request.decoder.beams > 1 else self._waiting).appendleft(followers[0])
 
     def _restart_with_fewer_rows(self) -> None:
-        """Memory ran out: start again with half the rows at once. The same seeds give the same texts."""
+        """Memory ran out: start again with half the rows at once. The same seeds give the same texts. A row alone is
+        tried once more, without what earlier rows left."""
         rows = [*self._rows, *self._joining]
         columns = max(row.columns for row in rows)
         self._rows, self._joining = [], []
         self._begin_empty()
         self._prompts.clear()
         release(self._device)
-        if len(rows) == 1:
+        if len(rows) == 1 and self._most == 1:
             self._end(rows[0], _no_room(columns, self._device))
             return
         self._most = max(1, len(rows) // 2)

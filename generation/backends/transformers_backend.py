@@ -99,6 +99,7 @@ class TransformersBackend:
                 outcomes[number] = outcome
                 if on_done is not None:
                     on_done(requests[number].key, outcome)
+        engine.forget_prompts()
         if self._device.type == "cuda" and engine.held_bytes <= available_bytes(self._device) / 8:
             self._last_engine = engine
         return [outcomes[number] for number in range(len(requests))]
@@ -107,7 +108,6 @@ class TransformersBackend:
         """A new engine, or the last one if it came to its end: the steps that it has recorded may fit again."""
         engine, self._last_engine = self._last_engine, None
         if engine is not None and self.model is not None:
-            engine.begin_again()
             return engine
         batch = self._options.get("batch", BATCH[self._device.type])
         pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
