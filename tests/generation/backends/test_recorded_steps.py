@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 from weakref import WeakSet
@@ -132,20 +133,26 @@ def test_an_engine_that_is_used_again_makes_the_same_texts_in_buffers_of_the_nex
     assert engine._cache.room == 2
 
 
-def test_buffers_for_live_use_stay_where_they_are(replayed: list[tuple[int, int]]) -> None:
-    """Writers come and go, and their stories grow; only so do recorded steps pay."""
+def test_buffers_for_live_use_stay_where_they_are(
+    replayed: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writers come and go without a pause, and their stories grow; only if nothing moves do recorded steps pay."""
+    monkeypatch.setattr(recorded_steps, "LIVE_COLUMNS", 160)
     backend = opened()
     engine = fixed(engine_of(backend, 8, kept_tokens=500))
     engine._pace = replace(engine._pace, live=True)
     engine._begin_empty()
-    story, places = PROMPTS[0], set()
-    for number in range(6):
+    story, places, ends = PROMPTS[0], set(), []
+    for number in range(40):
         engine.add([request(story, key=(number, place), seed=place, exact=8) for place in range(2)])
         for _ in range(5):
             engine.step()
         places.add(engine._cache.slots[0].k.data_ptr())
-        story += " there was a small dog"
+        ends.append(engine._cache.end)
+        story += " there was a small dog" if number < 10 else ""
     run_engine(engine)
+    assert len(backend.vocabulary.encode(story)) > 50
+    assert any(later < sooner for sooner, later in pairwise(ends))  # the rows moved within the buffers
     assert len(places) == 1
 
 
