@@ -25,6 +25,7 @@ LOCALE = ROOT / "locale"
 #: Where workers' strings are. Templates of the console are not among them.
 PYTHON = (
     "annotation/languages.py",
+    "common/languages.py",
     "annotation/people/own_record.py",
     "annotation/platforms/**/*.py",
     "annotation/recruiting/pages/arrival.py",

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.template.loaders import cached
 
-from annotation.languages import ENGLISH, spoken_code
+from common.languages import ENGLISH, spoken_code
 
 
 class Loader(cached.Loader):
