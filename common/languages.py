@@ -5,17 +5,22 @@ A page or a service calls `speak` as soon as it knows the language; `stop_speaki
 
 from __future__ import annotations
 
+import re
 from calendar import month_name
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path
 
+from django.conf import settings
 from django.utils.dateformat import DateFormat
 from django.utils.formats import get_format
+from django.utils.html import json_script
+from django.utils.safestring import SafeString
 from django.utils.translation import to_locale
 from django.utils.translation.trans_real import DjangoTranslation, translation
 
@@ -28,10 +33,12 @@ CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """``tag`` is for HTML. ``group`` and ``point`` separate thousands and decimals."""
+    """``own_name`` is what its speakers call it, ``tag`` is for HTML; ``group`` and ``point`` separate thousands and
+    decimals."""
 
     code: str
     name: str
+    own_name: str
     group: str = ","
     point: str = "."
     rtl: bool = False
@@ -51,26 +58,26 @@ NARROW_SPACE, SPACE = "\u202f", "\u00a0"
 LANGUAGES: dict[str, Language] = {
     language.code: language
     for language in (
-        Language(ENGLISH, "English"),
-        Language("de", "German", ".", ","),
-        Language("fr", "French", NARROW_SPACE, ","),
-        Language("es", "Spanish", ".", ","),
-        Language("pt", "Portuguese", ".", ","),
-        Language("it", "Italian", ".", ","),
-        Language("nl", "Dutch", ".", ","),
-        Language("pl", "Polish", SPACE, ","),
-        Language("cs", "Czech", SPACE, ","),
-        Language("tr", "Turkish", ".", ","),
-        Language("uk", "Ukrainian", SPACE, ","),
-        Language("ar", "Arabic", rtl=True),
-        Language("he", "Hebrew", rtl=True),
-        Language("hi", "Hindi"),
-        Language("zh-hans", "Chinese (simplified)", tag="zh-Hans"),
-        Language("zh-hant", "Chinese (traditional)", tag="zh-Hant"),
-        Language("ja", "Japanese"),
-        Language("ko", "Korean"),
-        Language("vi", "Vietnamese", ".", ","),
-        Language("id", "Indonesian", ".", ","),
+        Language(ENGLISH, "English", "English"),
+        Language("de", "German", "Deutsch", ".", ","),
+        Language("fr", "French", "Français", NARROW_SPACE, ","),
+        Language("es", "Spanish", "Español", ".", ","),
+        Language("pt", "Portuguese", "Português", ".", ","),
+        Language("it", "Italian", "Italiano", ".", ","),
+        Language("nl", "Dutch", "Nederlands", ".", ","),
+        Language("pl", "Polish", "Polski", SPACE, ","),
+        Language("cs", "Czech", "Čeština", SPACE, ","),
+        Language("tr", "Turkish", "Türkçe", ".", ","),
+        Language("uk", "Ukrainian", "Українська", SPACE, ","),
+        Language("ar", "Arabic", "العربية", rtl=True),
+        Language("he", "Hebrew", "עברית", rtl=True),
+        Language("hi", "Hindi", "हिन्दी"),
+        Language("zh-hans", "Chinese (simplified)", "简体中文", tag="zh-Hans"),
+        Language("zh-hant", "Chinese (traditional)", "繁體中文", tag="zh-Hant"),
+        Language("ja", "Japanese", "日本語"),
+        Language("ko", "Korean", "한국어"),
+        Language("vi", "Vietnamese", "Tiếng Việt", ".", ","),
+        Language("id", "Indonesian", "Bahasa Indonesia", ".", ","),
     )
     if language.code == ENGLISH or (CATALOGUES / to_locale(language.code) / "LC_MESSAGES" / "django.mo").exists()
 }
@@ -176,16 +183,59 @@ def moment(when: datetime) -> str:
     return gettext("%(date)s, %(time)s UTC") % {"date": date, "time": f"{utc:%H:%M}"}
 
 
+def day(when: date) -> str:
+    """22 Nov 2026, or 22. November 2026: the day of a point in time in UTC, or of a date."""
+    language = spoken()
+    utc = when.astimezone(UTC) if isinstance(when, datetime) else when
+    if language.code == ENGLISH:
+        return f"{utc:%-d %b %Y}"
+    return _Date(utc).format(get_format("DATE_FORMAT", lang=language.code, use_l10n=True))
+
+
 class _Date(DateFormat):
     """A date with the month in the language of this request: Django's catalogues have their names."""
 
-    data: datetime
+    data: date
 
     def F(self) -> str:  # noqa: N802 - a letter of Django's formats
         return gettext(month_name[self.data.month])
 
     def E(self) -> str:  # noqa: N802 - the month as it is written in a date
         return str(_catalogue(_spoken.get()).pgettext("alt. month", month_name[self.data.month]))
+
+
+#: How scripts name a text: t("…") or tn("…", "…", count).
+_CALL = re.compile(r'\bt(n?)\("([^"]*)"(?:, "([^"]*)")?')
+
+
+def script_words(scripts: tuple[str, ...]) -> SafeString:
+    """The texts of these scripts in the language of this request, as an element of the page; empty in English."""
+    language = spoken()
+    return SafeString() if language.code == ENGLISH else _script_words(language.code, scripts)
+
+
+@lru_cache(maxsize=64)
+def _script_words(_language: str, scripts: tuple[str, ...]) -> SafeString:
+    counts = range(200)
+    texts: dict[str, str | list[str]] = {}
+    plural: list[int] = []
+    for has_forms, one, several in script_texts(scripts):
+        if not has_forms:
+            texts[one] = gettext(one)
+            continue
+        forms = list(dict.fromkeys(ngettext(one, several, count) for count in counts))
+        texts[f"{one}\n{several}"] = forms
+        plural = plural or [forms.index(ngettext(one, several, count)) for count in counts]
+    return json_script({"texts": texts, "plural": plural}, "words")
+
+
+def script_texts(scripts: tuple[str, ...]) -> list[tuple[bool, str, str]]:
+    """Every text in these scripts: whether it has plural forms, in the singular, and in the plural."""
+    calls = []
+    for name in scripts:
+        script = (settings.BASE_DIR / "static" / name).read_text(encoding="utf-8")
+        calls += [(bool(n), one, several) for n, one, several in _CALL.findall(script)]
+    return calls
 
 
 def _in(language: Language, english: str) -> str:

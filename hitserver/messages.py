@@ -24,8 +24,16 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "locale"
 #: Where workers' strings are. Templates of the console are not among them.
 PYTHON = (
+    "accounts/signing_in.py",
     "annotation/languages.py",
+    "common/brake.py",
     "common/languages.py",
+    "marketplace/clock.py",
+    "marketplace/countries.py",
+    "marketplace/questions/*.py",
+    "marketplace/services/**/*.py",
+    "marketplace/sites/work/*.py",
+    "marketplace/templatetags/market.py",
     "annotation/people/own_record.py",
     "annotation/platforms/**/*.py",
     "annotation/recruiting/pages/arrival.py",
@@ -42,8 +50,9 @@ TEMPLATES = (
     "annotation/recruiting/pages/templates/recruiting/hand_in.html",
     "annotation/recruiting/pages/templates/recruiting/at_limit.html",
     "annotation/task_types/**/templates/**/*.html",
+    "marketplace/templates/marketplace/work/*.html",
 )
-SCRIPTS = tuple(f"static/{name}" for name in languages.SCRIPTS)
+SCRIPTS = (*(f"static/{name}" for name in languages.SCRIPTS), "static/marketplace.js")
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None, "t": None, "tn": (1, 2)}
 #: Plural rules. The number of forms and the rule are those of a catalogue's header.
 PLURALS = {

@@ -25,6 +25,8 @@ NOT_READ = ("script", "style")
 SPOKEN_ATTRIBUTES = ("aria-label", "alt", "title", "placeholder", "data-label")
 NOT_FOR_WORKERS = {
     "templates/annotation/questions/_attributes.html": "attributes of an element",
+    "marketplace/templates/marketplace/work/_field_state.html": "attributes of an element",
+    "marketplace/templates/marketplace/work/_formats.html": "attributes of an element",
     "templates/_pages.html": "pages of the console's lists",
     "templates/403_csrf.html": "workers' forms need no cookie",
 }
@@ -63,7 +65,7 @@ def untranslated(source: str) -> list[str]:
                 inside = ""
         elif token.token_type == TokenType.TEXT and not inside:
             parts.append(token.contents)
-    texts = [" ".join(text.split()) for text in Texts("\x00".join(parts)).texts]
+    texts = [" ".join(text.split()) for text in Texts(" \x00 ".join(parts)).texts]
     pieces = [piece.strip() for text in texts for piece in text.split("\x00")]
     return [piece for piece in pieces if re.search(r"[A-Za-z]", piece) and piece not in SAME_EVERYWHERE]
 
