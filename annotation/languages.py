@@ -14,11 +14,14 @@ from common.languages import (
     ENGLISH,
     LANGUAGES,
     Language,
+    Voice,
     gettext,
+    item_language,
     marked,
     minutes,
     moment,
     money,
+    nearest,
     ngettext,
     number,
     preferred,
@@ -26,7 +29,9 @@ from common.languages import (
     speaking,
     spoken,
     spoken_code,
+    spoken_key,
     stop_speaking,
+    voice,
 )
 
 __all__ = [
@@ -35,11 +40,14 @@ __all__ = [
     "ENGLISH",
     "LANGUAGES",
     "Language",
+    "Voice",
     "gettext",
+    "item_language",
     "marked",
     "minutes",
     "moment",
     "money",
+    "nearest",
     "ngettext",
     "number",
     "preferred",
@@ -49,7 +57,9 @@ __all__ = [
     "speaking",
     "spoken",
     "spoken_code",
+    "spoken_key",
     "stop_speaking",
+    "voice",
 ]
 
 #: The scripts of workers' pages, and how they name a text: t("…") or tn("…", "…", count).

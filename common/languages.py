@@ -5,15 +5,17 @@ A page or a service calls `speak` as soon as it knows the language; `stop_speaki
 
 from __future__ import annotations
 
+import json
 import re
 from calendar import month_name
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 from django.conf import settings
@@ -84,7 +86,29 @@ LANGUAGES: dict[str, Language] = {
 CHOICES = [(code, f"{language.name} ({code})") for code, language in LANGUAGES.items()]
 
 
-_spoken: ContextVar[str] = ContextVar("language of the page", default=ENGLISH)
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How a page speaks: a language, wordings of its own for some texts, and the language of what is judged.
+
+    ``own`` is a study's wording by the English text. ``key`` names the language and the wordings, for caches.
+    """
+
+    code: str
+    own: Mapping[str, str] = field(default_factory=dict)
+    item_language: str = ""
+    key: str = ENGLISH
+
+
+def voice(code: str, own: Mapping[str, str] | None = None, item_language: str = "") -> Voice:
+    """The voice of a study."""
+    if not own:
+        return Voice(code, {}, item_language, code)
+    digest = sha256(json.dumps(sorted(own.items())).encode()).hexdigest()[:16]
+    return Voice(code, own, item_language, f"{code}-{digest}")
+
+
+_PLAIN = Voice(ENGLISH)
+_spoken: ContextVar[Voice] = ContextVar("voice of the page", default=_PLAIN)
 #: What a process needs to read a language's catalogue only once.
 _catalogues: dict[str, DjangoTranslation] = {}
 
@@ -96,16 +120,20 @@ def marked(text: str) -> str:
 
 def gettext(text: str) -> str:
     """The text in the language of this request."""
-    code = _spoken.get()
-    return text if code == ENGLISH or not text else _catalogue(code).gettext(text)
+    speaker = _spoken.get()
+    if text in speaker.own:
+        return speaker.own[text]
+    return text if speaker.code == ENGLISH or not text else _catalogue(speaker.code).gettext(text)
 
 
 def ngettext(one: str, several: str, count: int) -> str:
     """The form of a text for this number, in the language of this request."""
-    code = _spoken.get()
-    if code == ENGLISH:
+    speaker = _spoken.get()
+    if speaker.own and (own := speaker.own.get(one if count == 1 else several)):
+        return own
+    if speaker.code == ENGLISH:
         return one if count == 1 else several
-    return _catalogue(code).ngettext(one, several, count)
+    return _catalogue(speaker.code).ngettext(one, several, count)
 
 
 def _catalogue(code: str) -> DjangoTranslation:
@@ -114,15 +142,15 @@ def _catalogue(code: str) -> DjangoTranslation:
     return _catalogues[code]
 
 
-def speak(code: str) -> None:
-    """Words what follows in this request in the language, one of `LANGUAGES`."""
-    _spoken.set(code)
+def speak(speaker: str | Voice) -> None:
+    """Words what follows in this request in the language, one of `LANGUAGES`, or in a study's voice."""
+    _spoken.set(voice(speaker) if isinstance(speaker, str) else speaker)
 
 
 @contextmanager
-def speaking(code: str) -> Iterator[None]:
-    """The language for a few lines of a service, which may run outside a request."""
-    before = _spoken.set(code)
+def speaking(speaker: str | Voice) -> Iterator[None]:
+    """The language, or the voice, for a few lines of a service, which may run outside a request."""
+    before = _spoken.set(voice(speaker) if isinstance(speaker, str) else speaker)
     try:
         yield
     finally:
@@ -131,28 +159,49 @@ def speaking(code: str) -> Iterator[None]:
 
 def stop_speaking() -> None:
     """Back to English, at the end of a request."""
-    _spoken.set(ENGLISH)
+    _spoken.set(_PLAIN)
+
+
+#: Old codes that some browsers still send.
+_RENAMED = {"iw": "he", "in": "id"}
+
+
+def nearest(tag: str) -> str:
+    """The code of the language that is meant by a tag such as pt-BR or zh-TW: pt, zh-hant. Empty if it is not there."""
+    tag = tag.strip().lower().replace("_", "-")
+    code = tag.partition("-")[0]
+    code = _RENAMED.get(code, code)
+    if code == "zh":
+        traditional = {"hant", "tw", "hk", "mo"} & set(tag.split("-")) and "hans" not in tag
+        code = "zh-hant" if traditional else "zh-hans"
+    return code if code in LANGUAGES else ""
 
 
 def preferred(accept_language: str) -> str:
     """The first of a browser's languages that there is; English if there is none. For pages that know no study."""
-    for entry in accept_language.lower().split(",")[:20]:
-        tag = entry.partition(";")[0].strip()
-        code = tag.partition("-")[0]
-        if code == "zh":
-            code = "zh-hant" if any(part in tag for part in ("hant", "tw", "hk", "mo")) else "zh-hans"
-        if code in LANGUAGES:
+    for entry in accept_language.split(",")[:20]:
+        if code := nearest(entry.partition(";")[0]):
             return code
     return ENGLISH
 
 
 def spoken() -> Language:
     """The language of this request."""
-    return LANGUAGES[_spoken.get()]
+    return LANGUAGES[_spoken.get().code]
 
 
 def spoken_code() -> str:
-    return _spoken.get()
+    return _spoken.get().code
+
+
+def spoken_key() -> str:
+    """The language and the study's own wordings, for the keys of caches that hold texts."""
+    return _spoken.get().key
+
+
+def item_language() -> str:
+    """The language of what this page asks about, as a BCP 47 tag; empty if it is not known."""
+    return _spoken.get().item_language
 
 
 def number(value: float | Decimal) -> str:
@@ -201,7 +250,15 @@ class _Date(DateFormat):
         return gettext(month_name[self.data.month])
 
     def E(self) -> str:  # noqa: N802 - the month as it is written in a date
-        return str(_catalogue(_spoken.get()).pgettext("alt. month", month_name[self.data.month]))
+        return str(_catalogue(spoken_code()).pgettext("alt. month", month_name[self.data.month]))
+
+
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s|\{(\w+)\}|</?\w+>")
+
+
+def marks_in(text: str) -> set[str]:
+    """The placeholders and tags of a text, which every wording of it needs."""
+    return {match.group(0) for match in _PLACEHOLDER.finditer(text)}
 
 
 #: How scripts name a text: t("…") or tn("…", "…", count).
@@ -210,12 +267,12 @@ _CALL = re.compile(r'\bt(n?)\("([^"]*)"(?:, "([^"]*)")?')
 
 def script_words(scripts: tuple[str, ...]) -> SafeString:
     """The texts of these scripts in the language of this request, as an element of the page; empty in English."""
-    language = spoken()
-    return SafeString() if language.code == ENGLISH else _script_words(language.code, scripts)
+    speaker = _spoken.get()
+    return SafeString() if speaker.key == ENGLISH else _script_words(speaker.key, scripts)
 
 
 @lru_cache(maxsize=64)
-def _script_words(_language: str, scripts: tuple[str, ...]) -> SafeString:
+def _script_words(_key: str, scripts: tuple[str, ...]) -> SafeString:
     counts = range(200)
     texts: dict[str, str | list[str]] = {}
     plural: list[int] = []

@@ -14,7 +14,7 @@ from django.template.base import FilterExpression, Node, NodeList, Parser, TextN
 from django.templatetags.i18n import do_block_translate
 from django.utils.html import conditional_escape
 
-from common.languages import gettext, ngettext, spoken
+from common.languages import gettext, item_language, ngettext, spoken
 
 register = template.Library()
 _VALUE = re.compile(r"%\((\w+)\)s")
@@ -80,6 +80,20 @@ def html_language(parser: Parser, token: Token) -> Node:
     language = spoken()
     direction = ' dir="rtl"' if language.rtl else ""
     return TextNode(f'lang="{language.html}"{direction}')
+
+
+class TextLanguage(Node):
+    """The attribute lang of a text that is judged, where the study says its language."""
+
+    def render(self, context: template.Context) -> str:
+        tag = item_language()
+        return f' lang="{tag}"' if tag else ""
+
+
+@register.tag
+def text_language(parser: Parser, token: Token) -> Node:
+    """``<p class="text" dir="auto"{% text_language %}>``."""
+    return TextLanguage()
 
 
 def _nodes(text: str, values: dict[str, Any], parser: Parser) -> NodeList:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -203,10 +202,10 @@ def _clean_password(typed: str, user: User) -> str:
 
 def _in_words(problem: ValidationError) -> str:
     """Django's message about a password, from Django's own catalogue."""
-    values: Mapping[str, Any] = problem.params or {}
+    values = dict(problem.params or {})
     if problem.code == "password_too_short":
         one = "This password is too short. It must contain at least %d character."
         several = "This password is too short. It must contain at least %d characters."
-        return ngettext(one, several, values["min_length"]) % values["min_length"]
-    message: str = _(str(problem.message)) % values
-    return message
+        least = int(values["min_length"])
+        return ngettext(one, several, least) % least
+    return _(str(problem.message)) % values

@@ -98,7 +98,7 @@ def titles(worker: WorkerBrowser, *sent: dict[str, str]) -> list[str]:
 
 def _title(worker: WorkerBrowser) -> str:
     html = worker.get().content.decode()
-    return html.partition("<h1>")[2].partition("</h1>")[0]
+    return html.partition('<h1 dir="auto">')[2].partition("</h1>")[0]
 
 
 RANKED = {"order.a": "2", "order.b": "1"}

@@ -12,7 +12,7 @@ from django import forms
 
 from analysis.description import Kind, Point, Scale
 from annotation.languages import gettext as _
-from annotation.languages import spoken_code
+from annotation.languages import spoken_key
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -47,11 +47,11 @@ class Button:
 
 def buttons(scale: Scale) -> tuple[Button, ...]:
     """The points of a scale in the order shown. An unnamed point is described by its two named neighbours."""
-    return _buttons(scale, spoken_code())
+    return _buttons(scale, spoken_key())
 
 
 @lru_cache(maxsize=512)
-def _buttons(scale: Scale, _language: str) -> tuple[Button, ...]:
+def _buttons(scale: Scale, _voice: str) -> tuple[Button, ...]:
     points = scale.points
     drawn = []
     for index, point in enumerate(points):
