@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 
 from analysis.quality_control.rules import Settings
 from annotation import sql
+from annotation.languages import Voice
 from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.redaction_journal import texts_epoch
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
@@ -31,7 +32,7 @@ class Instrument:
     arm: str = ""
     quality: Settings = Settings.of({})  # noqa: RUF009 - frozen
     gold_feedback: bool = False
-    language: str = "en"
+    voice: Voice = Voice("en")  # noqa: RUF009 - frozen
 
     @classmethod
     def of(cls, study: Study, arm: Arm | None = None) -> Instrument:
@@ -39,10 +40,10 @@ class Instrument:
         task = get_type(study.task_type)
         arm = arm or study.arms.first()
         if study.status != Study.Status.DRAFT and arm is not None:
-            return cls(task, arm.shown_config, arm.shown_texts, arm.name, *_quality_of(study), study.language)
+            return cls(task, arm.shown_config, arm.shown_texts, arm.name, *_quality_of(study), study.voice())
         config = study.config | (arm.config if arm else {})
         texts = whole_texts(task, config, study.texts, arm.texts if arm else {})
-        return cls(task, config, texts, arm.name if arm else "", *_quality_of(study), study.language)
+        return cls(task, config, texts, arm.name if arm else "", *_quality_of(study), study.voice())
 
     def shown(self, items: Sequence[ItemData], order: Json, offers: Offers = Offers()) -> Shown:  # noqa: B008 - frozen
         return Shown(items, self.config, self.texts, order, self.arm, offers)

@@ -125,6 +125,7 @@ def study_schema() -> dict[str, Any]:
         **fields_schema(StudyForm().fields),
         "config": ANY_OBJECT | {"description": "The settings of the task type. See the operation task_types_get."},
         "texts": TEXTS | {"description": "Own wordings by the name of the text. See the operation wording_get."},
+        "interface": TEXTS | {"description": "Own wordings of buttons, notices and errors, by the English text."},
         "arms": {"type": "array", "items": arm, "description": "What differs between groups of participants."},
         "exclude_studies": {
             "type": "array",

@@ -57,6 +57,7 @@ class StudyShape(StudySummary):
     factors = SerializerMethodField()
     config = SerializerMethodField()
     texts = serializers.DictField(child=serializers.CharField(), read_only=True)
+    interface = serializers.DictField(child=serializers.CharField(), read_only=True)
     platforms = serializers.DictField(child=serializers.DictField(), read_only=True)
     quality_control = SerializerMethodField()
     exclude = SerializerMethodField()
@@ -67,6 +68,7 @@ class StudyShape(StudySummary):
         own = (
             "config",
             "texts",
+            "interface",
             "platforms",
             "quality_control",
             "exclude",

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.models import MemberRole, Team, slug_validator
-from annotation.languages import CHOICES
+from annotation.languages import CHOICES, Voice, voice
 
 SLUG = slug_validator("story-diversity-1")
 
@@ -61,6 +61,10 @@ class Study(models.Model):
         choices=CHOICES,
         help_text="Of the interface that workers see.",
     )
+    item_language = models.CharField(
+        max_length=35, blank=True, help_text="Of the texts that workers judge, if it is not that of the interface."
+    )
+    interface = models.JSONField(default=dict, help_text="Own wordings of the interface, by the English text.")
     contact = models.CharField(max_length=200, blank=True, help_text="Whom workers write to.")
     feedback_box = models.BooleanField(default=True)
     ratings_per_item = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
@@ -172,6 +176,10 @@ class Study(models.Model):
                 name="study_part_pay_whole",
             ),
         ]
+
+    def voice(self) -> Voice:
+        """How its workers' pages speak."""
+        return voice(self.language, self.interface, self.item_language)
 
     def __str__(self) -> str:
         return self.slug

@@ -78,7 +78,7 @@ STATES = {
 def own_record(participant_id: int) -> OwnRecord:
     """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
-    speak(participant.study.language)
+    speak(participant.study.voice())
     mine = Assignment.objects.filter(participant=participant)
     counts = [
         (_("Tasks started"), mine.count()),

@@ -25,6 +25,7 @@ from annotation.studies.spec import StudySpec, default_values, differing, spec_o
 from annotation.studies.storing import Frozen
 from annotation.studies.study_documents import changes_in
 from annotation.studies.study_files import FileRefused, FromFile, FromRun, FromStudy, StudyFile
+from annotation.studies.wording_notes import wording_warnings
 from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import get_type
 from common.problems import Problem, unknown
@@ -119,7 +120,7 @@ def match_study(
     described = _check(file, study, owner, user)
     differences = _differences(study, described, owner)
     if not differences:
-        return Applied(study, False, [], identity_warnings(study) if study else ())
+        return Applied(study, False, [], (*identity_warnings(study), *wording_warnings(study)) if study else ())
     if described.read is not None and not dry_run:
         described.read.images.write_files()
     with transaction.atomic():
@@ -159,7 +160,7 @@ def _noted(study: Study, differences: Sequence[Difference], lines: Mapping[str, 
     changed = {difference.field.partition(".")[0] for difference in differences}
     if notes.problems and changed & DECIDE_LEVELS:
         raise FileRefused(list(notes.problems), lines)
-    warnings = [*identity_warnings(study), *map(str, notes.problems), *notes.warnings]
+    warnings = [*identity_warnings(study), *wording_warnings(study), *map(str, notes.problems), *notes.warnings]
     return warnings, notes.suggestion if changed & DECIDE_LEVELS else ""
 
 

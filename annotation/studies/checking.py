@@ -14,9 +14,11 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 
 from annotation.audit import jsonable
+from annotation.languages import nearest
 from annotation.models import Arm, Study
 from annotation.platforms import all_platforms
 from annotation.studies.declared_factors import check_factors, check_levels
+from annotation.studies.interface import check_interface
 from annotation.studies.spec import ARM_KEYS, FIELDS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.task_types.base import TaskType
@@ -54,8 +56,11 @@ def check_study(
     problems += wrong
     config: Json = {}
     texts: dict[str, str] = {}
+    interface: dict[str, str] = {}
     arms: list[ArmSpec] = []
     if task is not None:
+        interface, wrong = check_interface(task=task, interface=spec.interface)
+        problems += wrong
         config, wrong = check_config(task=task, config=spec.config)
         problems += wrong
         if not wrong:
@@ -66,7 +71,9 @@ def check_study(
             problems += wrong
     factors, wrong = check_factors(factors=spec.factors, config=config, arms=arms)
     problems += wrong
-    clean = StudySpec(spec.task_type, values, config, texts, tuple(arms), excluded, platforms, quality, rules, factors)
+    clean = StudySpec(
+        *(spec.task_type, values, config, texts, tuple(arms), excluded, platforms, quality, rules, factors), interface
+    )
     return clean, problems
 
 
@@ -83,6 +90,8 @@ def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[st
     problems = [unknown(name, name, FIELDS) for name in values if name not in FIELDS]
     problems += _control_characters("", values)
     typed = {name: value for name, value in values.items() if name in FIELDS}
+    if isinstance(tag := typed.get("language"), str):
+        typed["language"] = nearest(tag) or tag  # pt-BR is pt here
     form = StudyForm(model_to_dict(instance, fields=FIELDS) | typed, instance=instance)
     problems += _form_problems(form, typed, "")
     return {name: form.cleaned_data.get(name) for name in FIELDS}, problems

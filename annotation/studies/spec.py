@@ -81,6 +81,7 @@ class StudySpec:
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclusion: Mapping[str, Any] = field(default_factory=dict)
     factors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    interface: Mapping[str, str] = field(default_factory=dict)
 
     def parts(self) -> SpecChanges:
         """The parts by name, for `change_study`."""
@@ -88,7 +89,7 @@ class StudySpec:
 
     def columns(self) -> dict[str, Any]:
         """The columns of the table of studies: everything but the arms and the excluded studies."""
-        parts = ("task_type", "config", "texts", "platforms", "quality_control", "exclusion")
+        parts = ("task_type", "config", "texts", "platforms", "quality_control", "exclusion", "interface")
         factors = {
             name: {**settings, POSITION: position} for position, (name, settings) in enumerate(self.factors.items())
         }
@@ -99,6 +100,7 @@ class StudySpec:
         terms: dict[str, Any] = {"task_type": self.task_type, **self.values}
         terms |= {f"config.{name}": value for name, value in self.config.items()}
         terms |= {f"texts.{name}": text for name, text in self.texts.items()}
+        terms |= {f"interface.{source}": wording for source, wording in self.interface.items()}
         for platform, settings in self.platforms.items():
             terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
         terms |= {f"quality_control.{name}": value for name, value in self.quality_control.items()}
@@ -127,6 +129,7 @@ class SpecChanges(TypedDict, total=False):
     quality_control: Mapping[str, Any]
     exclusion: Mapping[str, Any]
     factors: Mapping[str, Mapping[str, Any]]
+    interface: Mapping[str, str]
 
 
 def spec_of(study: Study) -> StudySpec:
@@ -146,6 +149,7 @@ def spec_of(study: Study) -> StudySpec:
         quality_control=quality_control,
         exclusion=exclusion,
         factors=stored_factors(study),
+        interface=study.interface,
     )
 
 

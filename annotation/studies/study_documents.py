@@ -13,7 +13,13 @@ from annotation.task_types.items import Json
 from common.problems import Problem
 
 #: The keys whose entries a change adds to those that the study has. All other lists and mappings are replaced.
-MERGED = {"config": "config", "texts": "texts", "quality_control": "quality_control", "exclude": "exclusion"}
+MERGED = {
+    "config": "config",
+    "texts": "texts",
+    "interface": "interface",
+    "quality_control": "quality_control",
+    "exclude": "exclusion",
+}
 REPLACED = ("exclude_studies", "arms", "factors")
 
 
@@ -26,6 +32,7 @@ def document_of(study: Study) -> Json:
     document |= {"exclude_studies": list(spec.exclude_studies), "platforms": spec.platforms}
     document |= {"quality_control": spec.quality_control, "exclude": spec.exclusion, "config": spec.config}
     document |= {"texts": spec.texts, "arms": [arm.as_json() for arm in spec.arms], "factors": spec.factors}
+    document |= {"interface": spec.interface}
     plain: Json = _plain(document)
     return plain
 
@@ -52,7 +59,7 @@ def changes_in(document: Mapping[str, Any], study: Study) -> SpecChanges:
     if spec.values:
         changes["values"] = spec.values
     if task_type != study.task_type:
-        changes |= {"task_type": task_type, "config": {}, "texts": {}, "arms": []}
+        changes |= {"task_type": task_type, "config": {}, "texts": {}, "interface": {}, "arms": []}
     for key, part in MERGED.items():
         if key in document:
             changes[part] = {**getattr(old, part), **getattr(spec, part)}  # type: ignore[literal-required]  # one of MERGED

@@ -32,6 +32,7 @@ REQUIRED = ("slug", "task_type", "title")
 PARTS = (
     *("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items"),
     "factors",
+    "interface",
 )
 KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
 FROM_FILE = ("from_file", "encoding", "separator", "sheet", "split", "columns")
@@ -156,6 +157,7 @@ def read_document(
         quality_control=_settings(document, "quality_control", QualityForm, "", problems),
         exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
         factors=_factors(document, problems),
+        interface=_texts(document, "", problems, "interface"),
     )
     if problems:
         raise FileRefused(problems, lines)

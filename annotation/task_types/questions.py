@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analysis.description import TEXT, Kind, Point, QuestionDescription, ReportSection, Scale, Score
+from annotation.languages import gettext as _
 
 if TYPE_CHECKING:
     from django import forms
@@ -215,7 +216,7 @@ class Question(ABC):
             return ""
         if isinstance(answer, list):
             names = self.names()
-            return "; ".join([names.get(key, key) for key in answer] or ["none of the options"])
+            return "; ".join([names.get(key, key) for key in answer] or [_("none of the options")])
         default = f"{answer:g}" if isinstance(answer, float) else str(answer)
         return self.names().get(answer, default)
 

@@ -104,7 +104,7 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("stale")
     if lacks_offers(walk, page, number):
         return Outcome("waiting")
-    with speaking(work.instrument.language):
+    with speaking(work.instrument.voice):
         answers, errors = page.clean(data)
         errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
     if errors:

@@ -93,7 +93,7 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     """The page inside the platform's frame: a preview until the HIT is accepted, then the start page, then the work."""
     posting = Posting.objects.select_related("study", "hit__arm").get(pk=read_posting_token(token))
     study = posting.study
-    speak(study.language)
+    speak(study.voice())
     platform = platform_class(posting.platform)
     server_origin = f"{request.scheme}://{request.get_host()}"
     try:

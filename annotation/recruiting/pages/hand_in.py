@@ -47,7 +47,7 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
     work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
     study = work.hit.study
-    speak(study.language)
+    speak(study.voice())
     task = _(platform_class(work.posting.platform).task if work.posting else "task")
     if work.state == State.STOPPED:
         # The platform still has their assignment, and pays it only when it is finished.

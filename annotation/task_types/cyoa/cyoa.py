@@ -12,6 +12,8 @@ from typing import Any
 from django import forms
 
 from analysis.description import Point, ReportSection, Scale
+from annotation.languages import gettext as _
+from annotation.languages import number
 from annotation.task_types.base import Answers, Page, RatingData, Shown, Text
 from annotation.task_types.cyoa.authors_script import AUTHORS_SCRIPT
 from annotation.task_types.cyoa.cyoa_texts import AGREEMENT, texts_of
@@ -153,7 +155,7 @@ class Cyoa(StoryType):
         count = len(config["suggesters"])
         order = rng.sample(range(len(items)), len(items))
         sides = []
-        for _ in items:
+        for _item in items:
             rotated = [
                 [(position + shift + slot) % count for position in range(count)] for shift in range(config["rounds"])
             ]
@@ -213,9 +215,9 @@ class Cyoa(StoryType):
         least, most = shown.config["least_characters"], shown.config["most_characters"]
         if least <= length <= most:
             return {}
-        return {
-            "turn": f"This suggestion has {length:,} characters; a line has {least:,} to {most:,}. Please change it."
-        }
+        limits = {"count": number(length), "least": number(least), "most": number(most)}
+        unfit = _("This suggestion has %(count)s characters; a line has %(least)s to %(most)s. Please change it.")
+        return {"turn": unfit % limits}
 
     # --- questions and texts ---
 

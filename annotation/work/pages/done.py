@@ -56,7 +56,7 @@ NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT, "stopped": STOPPED}
 def done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
     """The completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     progress = summary(participant_id)
-    speak(live_instrument(progress.arm_id).language)
+    speak(live_instrument(progress.arm_id).voice)
     reason = "redacted" if progress.redacted else reason or _why_not(progress)
     why = NOTHING_LEFT if progress.member_of and reason == "done" else WHY.get(reason, "")
     has_done = bool(progress.n_submitted or progress.completion_code)

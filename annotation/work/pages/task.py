@@ -139,7 +139,7 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
 def _standing(seat: Seat) -> Standing:
     """Where the worker is. What follows is in the language of their study."""
     position = standing(seat.participant, seat.assignment)
-    speak(live_instrument(position.arm_id).language)
+    speak(live_instrument(position.arm_id).voice)
     return position
 
 

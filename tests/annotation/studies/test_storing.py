@@ -186,12 +186,15 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "quality_control": {"quality_control": {"too_fast": 2.0}},
     "exclude": {"exclusion": {"flags": ["too_fast"]}},
     "language": {"values": {"language": "de"}},
+    "item_language": {"values": {"item_language": "en-GB"}},
+    "interface": {"interface": {"Start": "Begin"}},
 }
 TERMS = {
     "config": "config.max_words",
     "texts": "texts.instructions",
     "quality_control": "quality_control.too_fast",
     "exclude": "exclude.flags",
+    "interface": "interface.Start",
 }
 
 
