@@ -286,9 +286,17 @@ class Platform(ABC):
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
-        """How a worker goes back who does not do the work: ``outcome`` is NO_CONSENT or NOT_ELIGIBLE. None: the
-        platform needs to know nothing; they return the work there."""
+        """How a worker goes back who does not do the work: ``outcome`` is NO_CONSENT, NOT_ELIGIBLE or a value of
+        `Participant.TurnedAway`. None: the platform needs to know nothing; they return the work there."""
         return None
+
+    @classmethod
+    def pays_turned_away(cls, settings: Json, outcome: str) -> Decimal:
+        """USD that the platform itself pays to who goes back with this outcome. Nobody owes them that a second time.
+
+        ``settings`` are those that the study sets, without defaults.
+        """
+        return Decimal(0)
 
     @classmethod
     def paper_name(cls, account: PlatformAccount | None = None) -> str:

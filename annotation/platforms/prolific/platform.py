@@ -26,7 +26,7 @@ from annotation.platforms.base import BadArrival, Claim, Finish, Notified, Repor
 from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search
 from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
-from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for
+from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for, row_for
 from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of, asked_for
 from annotation.platforms.prolific.connection import Connection
 from annotation.platforms.prolific.hooks import read_notice
@@ -267,14 +267,20 @@ class Prolific(Connection):
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
-        row = next((code_row for code_row in settings.get("codes") or () if code_row["outcome"] == outcome), None)
+        row = row_for(settings.get("codes") or (), outcome)
         if row is None:
             return None
-        pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
+        pay = cls.pays_turned_away(settings, outcome)
         return replace(
-            _finish(posting, outcome),
+            _finish(posting, row["outcome"]),
             note=_("You are paid %(amount)s for your time.") % {"amount": money(pay)} if pay else "",
         )
+
+    @classmethod
+    def pays_turned_away(cls, settings: Json, outcome: str) -> Decimal:
+        row = row_for(settings.get("codes") or (), outcome)
+        pays = row is not None and row["action"] == SCREEN_OUT
+        return Decimal(str(settings.get("screen_out_reward") or 0)) if pays else Decimal(0)
 
     # --- afterwards ---
 
