@@ -62,8 +62,8 @@ class StudyShape(StudySummary):
     platforms = serializers.DictField(child=serializers.DictField(), read_only=True)
     quality_control = SerializerMethodField()
     exclude = SerializerMethodField()
-    before = serializers.JSONField(source="questionnaires.before", default=[], read_only=True)
-    comprehension = serializers.JSONField(source="questionnaires.comprehension", default=[], read_only=True)
+    before = serializers.ListField(source="questionnaires.before", default=list, read_only=True)
+    comprehension = serializers.ListField(source="questionnaires.comprehension", default=list, read_only=True)
     comprehension_tries = serializers.IntegerField(
         source="questionnaires.comprehension_tries", default=TRIES, read_only=True
     )
@@ -75,7 +75,7 @@ class StudyShape(StudySummary):
     screen_out_reward = serializers.FloatField(
         source="questionnaires.screen_out_reward", default=None, allow_null=True, read_only=True
     )
-    after = serializers.JSONField(source="questionnaires.after", default=[], read_only=True)
+    after = serializers.ListField(source="questionnaires.after", default=list, read_only=True)
     link = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 

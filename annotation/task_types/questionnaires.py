@@ -111,6 +111,10 @@ class Questionnaires:
             return tuple(check.question for check in self.comprehension)
         return self.before if name == BEFORE else self.after
 
+    @property
+    def all_questions(self) -> tuple[Question, ...]:
+        return tuple(question for name in NAMES for question in self.questions(name))
+
     def page(self, name: str) -> Page:
         """The questionnaire as a page, titled in the language of this moment."""
         return Page(name, _(TITLES[name]), "work/questionnaire.html", self.questions(name), {}, None)

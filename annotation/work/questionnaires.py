@@ -80,10 +80,11 @@ def answer(
         answers, errors = page.clean(data)
     if errors:
         return Outcome("invalid", errors)
-    passed = {
-        BEFORE: lambda: not asked.screens_out(answers) if asked.conditions else None,
-        COMPREHENSION: lambda: not asked.wrong(answers),
-    }.get(name, lambda: None)()
+    passed: bool | None = None
+    if name == COMPREHENSION:
+        passed = not asked.wrong(answers)
+    elif name == BEFORE and asked.conditions:
+        passed = not asked.screens_out(answers)
     QuestionnaireReply.objects.create(
         study_id=participant.study_id,
         participant=participant,
