@@ -74,8 +74,12 @@ class Instrument:
 def _common(study: Study) -> tuple[Settings, bool, str, Questionnaires]:
     """What all arms have in common: rules of quality control, feedback on gold items, language, questionnaires."""
     stored = study.quality_control
-    asked = Questionnaires.of(study.questionnaires, study.language)
-    return Settings.of(stored), bool(stored.get("gold_feedback")), study.language, asked
+    return Settings.of(stored), bool(stored.get("gold_feedback")), study.language, asked_around(study)
+
+
+def asked_around(study: Study) -> Questionnaires:
+    """What the study asks before and after its tasks."""
+    return Questionnaires.of(study.questionnaires, study.language)
 
 
 class Walk:

@@ -14,7 +14,7 @@ from analysis.description import ArmDescription, QuestionDescription, ReportSect
 from annotation.instrument import Instrument
 from annotation.models import Arm, Assignment, Study
 from annotation.recruiting.pay_states import in_state
-from annotation.results.questionnaires import describe_questionnaires, screening_of, turned_away
+from annotation.results.answers_around_tasks import describe_questionnaires, screening_of, turned_away
 from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.review.progress import states_now
 from annotation.studies.declared_factors import declared_factors

@@ -41,8 +41,8 @@ from annotation.models import (
     Study,
     Submission,
 )
+from annotation.results.answers_around_tasks import questionnaire_rows
 from annotation.results.description import describe_study
-from annotation.results.questionnaires import questionnaire_rows
 from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Capability, capabilities_in
 from annotation.models import DeletionRequest, Flag, Participant, Study
-from annotation.people.answers_around import answers_around
+from annotation.people.own_answers import answers_around
 from annotation.people.pages.forms import ExcludeWorkerForm
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
 from annotation.recruiting.messages import readers

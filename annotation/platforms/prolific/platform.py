@@ -270,17 +270,12 @@ class Prolific(Connection):
         row = row_for(settings.get("codes") or (), outcome)
         if row is None:
             return None
-        pay = cls.pays_turned_away(settings, outcome)
+        pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
         return replace(
             _finish(posting, row["outcome"]),
             note=_("You are paid %(amount)s for your time.") % {"amount": money(pay)} if pay else "",
+            paid=pay,
         )
-
-    @classmethod
-    def pays_turned_away(cls, settings: Json, outcome: str) -> Decimal:
-        row = row_for(settings.get("codes") or (), outcome)
-        pays = row is not None and row["action"] == SCREEN_OUT
-        return Decimal(str(settings.get("screen_out_reward") or 0)) if pays else Decimal(0)
 
     # --- afterwards ---
 

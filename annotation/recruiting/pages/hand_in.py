@@ -57,38 +57,14 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     study = work.hit.study
     speak(study.language)
     task = _(platform_class(work.posting.platform).task if work.posting else "task")
-    if work.participant.turned_away and work.state in (State.STOPPED, State.RETURNED, State.ABANDONED):
-        return _turned_away(token, work)
-    if work.state == State.STOPPED:
-        # The platform still has their assignment, and pays it only when it is finished.
-        lines = (
-            _("You are owed %(amount)s for the steps that you sent. The researchers pay it separately.")
-            % {"amount": money(work.part_payment.amount)},
-            _(
-                "Please return the %(task)s on the site where you accepted it. If you write to the researchers about "
-                "your pay, give them this code: %(code)s"
-            )
-            % {"task": task, "code": work.participant.completion_code},
-        )
-        return message(_("You have stopped this %(task)s") % {"task": task}, *lines, status=200, contact=study.contact)
-    if work.state in (State.RETURNED, State.ABANDONED):
-        returned = work.state == State.RETURNED
-        heading = _("You have returned this %(task)s") if returned else _("The time for this %(task)s was up")
-        return message(
-            heading % {"task": task},
-            _("What you wrote is saved, but it does not count."),
-            status=409,
-            contact=study.contact,
-        )
+    if (ended := _ended_page(token, work, task)) is not None:
+        return ended
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))
     assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
-    instrument = live_instrument(work.participant.arm_id)
-    last_url = ""
-    if due_after(work.participant_id, instrument.asked) and not work.participant.redacted_at:
-        last_url = reverse("work_questions", args=[token])
-        if _is_last(work) and work.expires_at > timezone.now() + TIME_TO_HAND_IN:
-            return SeeOther(last_url)
+    last_url = _last_questions(token, work)
+    if last_url and _is_last(work) and work.expires_at > timezone.now() + TIME_TO_HAND_IN:
+        return SeeOther(last_url)
     platform = platform_class(work.posting.platform)
     finish = platform.finish(work, settings_of(study, platform))
     context: dict[str, Any] = {
@@ -115,6 +91,42 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     response = page("recruiting/hand_in.html", context)
     response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
     return response
+
+
+def _ended_page(token: str, work: Assignment, task: str) -> HttpResponse | None:
+    """For work that ended without being sent; None for other work."""
+    contact = work.hit.study.contact
+    if work.participant.turned_away and work.state in (State.STOPPED, State.RETURNED, State.ABANDONED):
+        return _turned_away(token, work)
+    if work.state == State.STOPPED:
+        # The platform still has their assignment, and pays it only when it is finished.
+        lines = (
+            _("You are owed %(amount)s for the steps that you sent. The researchers pay it separately.")
+            % {"amount": money(work.part_payment.amount)},
+            _(
+                "Please return the %(task)s on the site where you accepted it. If you write to the researchers about "
+                "your pay, give them this code: %(code)s"
+            )
+            % {"task": task, "code": work.participant.completion_code},
+        )
+        return message(_("You have stopped this %(task)s") % {"task": task}, *lines, status=200, contact=contact)
+    if work.state in (State.RETURNED, State.ABANDONED):
+        returned = work.state == State.RETURNED
+        heading = _("You have returned this %(task)s") if returned else _("The time for this %(task)s was up")
+        return message(
+            heading % {"task": task},
+            _("What you wrote is saved, but it does not count."),
+            status=409,
+            contact=contact,
+        )
+    return None
+
+
+def _last_questions(token: str, work: Assignment) -> str:
+    """The address of the questionnaire after the last task; empty if there is nothing to answer."""
+    asked = live_instrument(work.participant.arm_id).asked
+    is_due = not work.participant.redacted_at and due_after(work.participant_id, asked) is not None
+    return reverse("work_questions", args=[token]) if is_due else ""
 
 
 def _is_last(work: Any) -> bool:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from annotation.instrument import Instrument, asks_for_offers
+from annotation.instrument import asked_around, asks_for_offers
 from annotation.models import Study, Submission
 from annotation.record_writers import WRITERS
 from annotation.results.exports.events import events_file, events_sheet
@@ -90,7 +90,7 @@ def kinds_of(study: Study) -> list[str]:
         "turns": turn_rules(study) is None,
         "events": not records_edits(study),
         "final": not task.adjudicates,
-        "questionnaires": not Instrument.of(study).asked,
+        "questionnaires": not asked_around(study),
         **{
             name: table not in task.extra_exports or not table.fits(study.config)
             for name, table in EXTRA_EXPORTS.items()

@@ -20,8 +20,8 @@ from analysis.answer_files.columns import (
 )
 from analysis.description import Factor, arm_level
 from annotation.models import Arm, Item, Study
+from annotation.results.answers_around_tasks import worker_factors
 from annotation.results.exports.items import merged_columns
-from annotation.results.questionnaires import worker_factors
 from annotation.studies.provenance import Origin, provenance_columns
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import Json

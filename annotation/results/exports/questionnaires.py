@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from itertools import islice
 
-from annotation.instrument import Instrument
+from annotation.instrument import asked_around
 from annotation.record_writers import Record, Sheet, utc
+from annotation.results.answers_around_tasks import questionnaire_rows
 from annotation.results.exports.request import ExportError, Request
-from annotation.results.questionnaires import questionnaire_rows
 
 BATCH = 2_000
 COLUMNS = (
@@ -21,14 +21,14 @@ _TEXTS = ("study", "worker", "arm", "question", "wording", "option", "label", "a
 
 def questionnaires_sheet(request: Request) -> Sheet:
     """In the order in which they were answered. Raises ExportError if the study asks nothing around its tasks."""
-    if not Instrument.of(request.study).asked:
+    if not asked_around(request.study):
         what = "This study asks nothing before or after its tasks."
         raise ExportError(f"{what} Export “long” for the answers to its tasks.")
     return Sheet(COLUMNS, [COLUMNS.index(name) for name in _TEXTS], _batches(request))
 
 
 def _batches(request: Request) -> Iterator[list[Record]]:
-    questions = {question.topic: question for question in Instrument.of(request.study).asked.all_questions}
+    questions = {question.topic: question for question in asked_around(request.study).all_questions}
     rows = questionnaire_rows(request.study, simulated=request.simulated)
     no, yes = request.yes_no
     while batch := list(islice(rows, BATCH)):

@@ -33,7 +33,7 @@ from annotation.work.pages.worker_page import (
     problems_of,
     workers_page,
 )
-from annotation.work.questionnaires import answer, draft_of, save_questions_draft
+from annotation.work.taking_questionnaires import answer, draft_of, save_questions_draft
 
 logger = logging.getLogger(__name__)
 
@@ -57,31 +57,40 @@ def questionnaire_page(
     notice: Notice | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    asked = instrument.asked.page(due.name)
     typed = draft_of(participant_id, due.name) if values is None and not due.wrong else values or {}
-    check = due.name == COMPREHENSION
-    work_address = reverse("work", args=[token])
-    context = {
-        "page": asked,
-        "asks": due.name,
-        "study_title": title,
-        "contact": contact,
-        "instructions": instrument.texts["instructions"] if due.name != AFTER else "",
-        "open_instructions": check,
-        "tries": instrument.asked.tries if check else 0,
+    context = questionnaire_context(instrument, due.name, title=title, contact=contact)
+    context |= {
         "attempt": due.attempt,
         "tries_left": instrument.asked.tries - due.attempt + 1,
         "wrong": [(checked.question.label, checked.explanation) for checked in due.wrong],
         "form": questions_token(participant_id, due.name, due.attempt),
         "values": {"timing": "", **typed},
         "errors": errors or {},
-        "problems": problems_of(asked, errors or {}),
+        "problems": problems_of(context["page"], errors or {}),
         "notice": notice or (NOT_PASSED if due.wrong else None),
         "action": reverse("work_questions", args=[token]),
-        "record_url": f"{work_address}record",
+        "record_url": reverse("work_record", args=[token]),
+    }
+    return page(context["template"], context, status=status)
+
+
+def questionnaire_context(instrument: Instrument, name: str, *, title: str, contact: str) -> dict[str, Any]:
+    """What the page shows whoever looks at it."""
+    asked = instrument.asked.page(name)
+    return {
+        "page": asked,
+        "template": asked.template,
+        "asks": name,
+        "study_title": title,
+        "contact": contact,
+        "instructions": instrument.texts["instructions"] if name != AFTER else "",
+        "open_instructions": name == COMPREHENSION,
+        "tries": instrument.asked.tries if name == COMPREHENSION else 0,
+        "attempt": 1,
+        "values": {},
+        "errors": {},
         "preview": False,
     }
-    return page(asked.template, context, status=status)
 
 
 def due_page(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from annotation.instrument import Instrument
+from annotation.instrument import asked_around
 from annotation.models import Participant, QuestionnaireReply
 
 
@@ -27,7 +27,7 @@ def answers_around(participant: Participant) -> list[Answered]:
     replies = list(QuestionnaireReply.objects.filter(participant=participant).order_by("pk"))
     if not replies:
         return []
-    asked = Instrument.of(participant.study, participant.arm).asked
+    asked = asked_around(participant.study)
     return [
         Answered(
             reply.get_questionnaire_display(),

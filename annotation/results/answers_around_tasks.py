@@ -10,7 +10,7 @@ from django.db.models import Count, Q
 
 from analysis.description import QuestionnaireDescription
 from analysis.study_tables import QuestionnaireRow
-from annotation.instrument import Instrument
+from annotation.instrument import asked_around
 from annotation.models import Participant, QuestionnaireReply, Study
 from annotation.results.exports.request import pages_by_pk
 from annotation.task_types.questionnaires import COMPREHENSION, NAMES, TITLES, Questionnaires
@@ -58,7 +58,7 @@ def turned_away(study: Study) -> dict[str, int]:
 
 def questionnaire_rows(study: Study, *, simulated: bool | None = None) -> Iterator[QuestionnaireRow]:
     """One row for each answer, and for each option of a question with several choices. No query if nothing is asked."""
-    asked = Instrument.of(study).asked
+    asked = asked_around(study)
     if not asked:
         return
     questions = {name: asked.questions(name) for name in NAMES}
@@ -89,7 +89,7 @@ def _stored(question: Question, answer: Any) -> list[tuple[str, float, str]]:
 
 def worker_factors(study: Study) -> list[Question]:
     """The questions about the workers that have few answers: what they say is a level of the worker."""
-    asked = Instrument.of(study).asked
+    asked = asked_around(study)
     return [question for question in (*asked.before, *asked.after) if question.names()]
 
 

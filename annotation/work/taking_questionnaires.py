@@ -132,7 +132,8 @@ def _paid_there(work: Assignment, study: Study, reason: TurnedAway) -> bool:
     if work.posting is None:
         return False
     platform = platform_class(work.posting.platform)
-    return platform.pays_turned_away(study.platforms.get(platform.name, {}), reason) > 0
+    back = platform.way_back(work.posting, study.platforms.get(platform.name, {}), reason)
+    return back is not None and back.paid > 0
 
 
 def save_questions_draft(*, participant_id: int, name: str, attempt: int, data: Mapping[str, str]) -> str:
