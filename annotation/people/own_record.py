@@ -104,7 +104,9 @@ def own_record(participant_id: int) -> OwnRecord:
     for ordinal, earned_at, amount, paid in parts.values_list("assignment__ordinal", "created_at", "amount", "paid"):
         earned.append(
             Earning(
-                _("Task %(ordinal)s, stopped") % {"ordinal": ordinal},
+                _("Your answers before the first task")
+                if participant.turned_away
+                else _("Task %(ordinal)s, stopped") % {"ordinal": ordinal},
                 earned_at,
                 amount,
                 STATES["paid" if paid else "to_pay"],

@@ -12,7 +12,7 @@ from analysis.description import QuestionnaireDescription
 from analysis.study_tables import QuestionnaireRow
 from annotation.instrument import asked_around
 from annotation.models import Participant, QuestionnaireReply, Study
-from annotation.results.exports.request import pages_by_pk
+from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.questionnaires import COMPREHENSION, NAMES, TITLES, Questionnaires
 from annotation.task_types.questions import Question
 

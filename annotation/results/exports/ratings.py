@@ -15,7 +15,8 @@ from annotation.recruiting.confirmation_marks import Marks
 from annotation.results.answers_around_tasks import levels_of_workers
 from annotation.results.criteria import Criteria
 from annotation.results.exports.long_columns import LongColumns
-from annotation.results.exports.request import Request, pages_by_pk
+from annotation.results.exports.request import Request
+from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.items import Json
 from annotation.task_types.placements import Placement, Seen
 from annotation.work.left_out import Reasons
