@@ -8,6 +8,7 @@ from datetime import datetime
 
 from annotation.instrument import asked_around
 from annotation.models import Participant, QuestionnaireReply
+from annotation.task_types.questions import Answer, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,13 @@ class Answered:
     passed: bool | None
     received_at: datetime
     rows: Sequence[tuple[str, str]]
+
+
+def _in_words(question: Question, answer: Answer) -> str:
+    """Without the numbers before the names of points."""
+    if isinstance(answer, float | str) and answer in question.short_names():
+        return str(question.short_names()[answer])
+    return question.in_words(answer) or "not answered"
 
 
 def answers_around(participant: Participant) -> list[Answered]:
@@ -35,7 +43,7 @@ def answers_around(participant: Participant) -> list[Answered]:
             reply.passed,
             reply.received_at,
             [
-                (question.label, question.in_words(reply.answers.get(question.key)) or "not answered")
+                (question.label, _in_words(question, reply.answers.get(question.key)))
                 for question in asked.questions(reply.questionnaire)
             ],
         )

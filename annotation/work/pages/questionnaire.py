@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 NOT_PASSED = Notice(
     "warn",
     marked("Not all of your answers were right"),
-    marked("Please read the instructions again, and answer once more. The explanations below may help."),
+    marked("Please read the instructions again, and answer once more. These answers were not right:"),
 )
 
 
