@@ -22,10 +22,11 @@ from annotation.models import Participant, QuestionnaireDraft, QuestionnaireRepl
 from annotation.people.redacting import redact
 from annotation.results import exports
 from annotation.results.frames import study_data, write_study_bundle
+from annotation.results.saved_reports import fingerprint
 from annotation.studies.storing import change_study
 from tests.annotation.console_helpers import as_role
 from tests.annotation.questionnaire_helpers import COUNT, FLUENT, REMARK, Person, asking_study
-from tests.factories import make_participant
+from tests.factories import make_participant, make_submission
 
 pytestmark = pytest.mark.django_db
 SETTINGS: dict[str, Any] = {
@@ -98,7 +99,8 @@ def test_long_has_what_workers_said_about_themselves(study: Study) -> None:
 def test_a_study_that_asks_nothing_has_no_such_export() -> None:
     study = asking_study()
     assert "questionnaires" not in exports.kinds_of(study)
-    assert "worker:fluent" not in exported(study, "long")
+    make_submission(study=study)
+    assert not any(name.startswith("worker:") for row in exported(study, "long") for name in row)
     with pytest.raises(exports.ExportError, match="asks nothing before or after"):
         exported(study, "questionnaires")
 
@@ -182,3 +184,15 @@ def test_their_own_record_has_every_answer(study: Study) -> None:
         "answers, try 1",
         "answers",
     ]
+
+
+def test_the_overview_counts_who_was_turned_away(study: Study) -> None:
+    page = as_role("viewer", study).get(reverse("console_study", args=["asking"])).content.decode()
+    assert "<dt>Turned away</dt>" in page
+    assert "failed the comprehension check" in page
+
+
+def test_a_saved_report_is_old_once_somebody_answers(study: Study) -> None:
+    before = fingerprint(study)
+    person(study, fluent="1", language="german")
+    assert fingerprint(study) != before
