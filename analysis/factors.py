@@ -52,7 +52,7 @@ def suggested_factors(description: Comparable, items: pd.DataFrame) -> list[Fact
         *suggested_of_parts(description, items, offered["part"]),
         *suggested_of_items(items, offered["item"]),
         *suggested_of_arms(description, offered["arm"]),
-        *(f for f in offered["worker"] if any(question.topic == f.name for question in description.questions)),
+        *(f for f in offered["worker"] if any(question.topic == f.name for question in description.worker_questions)),
     ]
     by_name = {factor.name: factor for factor in reversed(suggested)}
     return [
@@ -218,6 +218,9 @@ def parameter_levels(items: pd.DataFrame, name: str) -> pd.Series:
 
 def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
     """What every worker answered to a question about no item: the name of the point, or the words."""
+    asked = next((question for question in data.description.worker_questions if question.topic == topic), None)
+    if asked is not None and asked not in data.description.questions:
+        return questionnaire_levels(data, asked)
     points = {
         point.value: point.label or point.key
         for question in data.description.questions
@@ -230,6 +233,21 @@ def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
         worker: text.strip() if math.isnan(value) else points.get(value, f"{value:g}")
         for worker, value, text in answers[["worker", "value", "text"]].itertuples(index=False, name=None)
     }
+
+
+def questionnaire_levels(data: StudyData, question: QuestionDescription) -> dict[str, str]:
+    """What every worker answered to a question around the tasks: the name of the point, the chosen options, or the
+    words."""
+    rows = data.questionnaires[data.questionnaires["question"] == question.topic]
+    points = {point.value: point.label or point.key for point in question.ratings_scale.points}
+    chosen: dict[str, list[str]] = {}
+    for worker, target, value, text in rows[["worker", "target", "value", "text"]].itertuples(index=False, name=None):
+        levels = chosen.setdefault(worker, [])
+        if question.targets:
+            levels += [question.targets.get(target, target)] if value else []
+        else:
+            levels.append(text.strip() if math.isnan(value) else points.get(value, f"{value:g}"))
+    return {worker: "; ".join(levels) for worker, levels in chosen.items()}
 
 
 def levels_without(data: StudyData, factor: Factor, rated: Collection[str]) -> list[str]:
@@ -246,7 +264,7 @@ def levels_in_order(data: StudyData, factor: Factor) -> Sequence[str]:
     if factor.of == "arm":
         return list(dict.fromkeys(level for level in arm_levels(description, factor.name).values() if level))
     if factor.of == "worker":
-        questions: list[QuestionDescription] = [q for q in description.questions if q.topic == factor.name]
+        questions: list[QuestionDescription] = [q for q in description.worker_questions if q.topic == factor.name]
         return [point.label or point.key for question in questions for point in question.ratings_scale.points]
     if factor.of == "part" and not factor.parts:
         return [name for question in description.questions for name in question.targets.values()]

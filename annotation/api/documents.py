@@ -23,6 +23,7 @@ from annotation.studies.declared_factors import FactorForm
 from annotation.studies.study_files import REQUIRED
 from annotation.study_forms import ArmForm, StudyForm
 from annotation.table_files import ReadingOptions, Table, read_table
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.registry import all_types
 from annotation.work.quality_rules import ExclusionForm, QualityForm
 
@@ -140,6 +141,7 @@ def study_schema() -> dict[str, Any]:
             "additionalProperties": factor_schema(),
             "description": "What the report compares: the settings of each factor by its name.",
         },
+        **fields_schema(QuestionnairesForm.base_fields),
         "items": {
             "description": "The rows themselves, or where items come from: {“from_run”: NAME} or {“from_study”: NAME}.",
             "oneOf": [{"type": "array", "items": ANY_OBJECT}, ANY_OBJECT],

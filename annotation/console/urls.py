@@ -19,6 +19,7 @@ from annotation.results.pages import exports, planning, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
     arms,
+    around_tasks,
     duplicate,
     factors,
     images,
@@ -115,6 +116,12 @@ urlpatterns = [
     path(STUDY + "settings/", setup.settings_of_study, name="console_settings"),
     path(STUDY + "quality/", quality.quality, name="console_quality"),
     path(STUDY + "quality/check/", quality.check, name="console_quality_check"),
+    path(STUDY + "questionnaires/", around_tasks.questionnaires, name="console_questionnaires"),
+    path(
+        STUDY + "questionnaires/<slug:questionnaire>/",
+        around_tasks.questionnaire_preview,
+        name="console_questionnaire_preview",
+    ),
     path(STUDY + "factors/", factors.factors, name="console_factors"),
     path(STUDY + "interface/", interface.interface, name="console_interface"),
     path(STUDY + "arms/", arms.arms, name="console_arms"),

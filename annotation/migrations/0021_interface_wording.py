@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0019_study_language'),
+        ('annotation', '0020_questionnaires'),
     ]
 
     operations = [

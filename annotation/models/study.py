@@ -130,6 +130,9 @@ class Study(models.Model):
     )
     exclusion = models.JSONField(default=dict, help_text="Rules that exclude submissions from the analysis.")
     factors = models.JSONField(default=dict, help_text="What findings compare: settings by factor. Empty: suggestions.")
+    questionnaires = models.JSONField(
+        default=dict, help_text="What participants are asked before and after, and whom the answers turn away."
+    )
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)
@@ -206,9 +209,10 @@ class Arm(models.Model):
 
     ``config`` and ``texts`` contain only what differs from the study. ``factors`` are its levels by factor, which arms
     of a factorial design share. ``shown_config`` and ``shown_texts`` contain everything that workers see, fixed when
-    the study goes live. ``n_enrolled`` counts participants. It changes in the transaction that enrols one, under this
-    row's lock. ``shares_items``: some main item lies in several of its hits, so which hits a worker may still get
-    depends on the hits that they have had.
+    the study goes live. ``n_enrolled`` counts participants, without those whose answers turned
+    them away. It changes in the transaction that enrols or turns away one, under this row's lock. ``shares_items``:
+    some main item lies in several of its hits, so which hits a worker may still get depends on the hits that they have
+    had.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="arms")

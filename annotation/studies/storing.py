@@ -38,6 +38,7 @@ from annotation.studies.checking import arm_prefix, check_study
 from annotation.studies.item_places import places_for
 from annotation.studies.spec import ArmSpec, SpecChanges, StudySpec, default_values, differing, spec_of
 from annotation.studies.suggesters import release_for
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from common.problems import Problem, Refused, invalid, refuse_if_any
 
 Status = Study.Status
@@ -56,6 +57,7 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "arms": _ONE_INSTRUMENT,
     "quality_control": "Locked at launch, so that nobody can fit the rules to the data.",
     "exclude": "Locked at launch, so that nobody can fit the rules to the data.",
+    **dict.fromkeys(QuestionnairesForm.base_fields, "Locked at launch, so that everybody is asked the same."),
     "language": _ONE_INSTRUMENT,
     "item_language": _ONE_INSTRUMENT,
     "interface": _ONE_INSTRUMENT,

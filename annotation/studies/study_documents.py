@@ -8,7 +8,7 @@ from typing import Any
 
 from annotation.models import Study
 from annotation.studies.spec import SpecChanges, StudySpec, spec_of
-from annotation.studies.study_files import FileRefused, read_document
+from annotation.studies.study_files import QUESTIONNAIRES, FileRefused, read_document
 from annotation.task_types.items import Json
 from common.problems import Problem
 
@@ -33,6 +33,8 @@ def document_of(study: Study) -> Json:
     document |= {"quality_control": spec.quality_control, "exclude": spec.exclusion, "config": spec.config}
     document |= {"texts": spec.texts, "arms": [arm.as_json() for arm in spec.arms], "factors": spec.factors}
     document |= {"interface": spec.interface}
+    pay = spec.questionnaires["screen_out_reward"]
+    document |= {**spec.questionnaires, "screen_out_reward": pay and float(pay)}
     plain: Json = _plain(document)
     return plain
 
@@ -66,6 +68,8 @@ def changes_in(document: Mapping[str, Any], study: Study) -> SpecChanges:
     for part in REPLACED:
         if part in document:
             changes[part] = getattr(spec, part)  # type: ignore[literal-required]  # one of REPLACED
+    if any(key in document for key in QUESTIONNAIRES):
+        changes["questionnaires"] = {**old.questionnaires, **spec.questionnaires}
     if "platforms" in document:
         named = {name: {**study.platforms.get(name, {}), **settings} for name, settings in spec.platforms.items()}
         changes["platforms"] = {**study.platforms, **named}

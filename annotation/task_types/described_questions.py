@@ -51,18 +51,21 @@ class DescribedQuestionsField(forms.Field):
     """A list of records of questions.
 
     ``about``: what a question can be about, in its setting ``of``, with how it reads. The first is the default; without
-    any, all questions are about the same. ``reserved``: topics that the owner of the field uses itself.
+    any, all questions are about the same. ``reserved``: topics that the owner of the field uses itself. ``also``: names
+    of further settings that the owner of the field checks.
     """
 
     def __init__(
         self,
         *,
         about: Mapping[str, str] | None = None,
+        also: Collection[str] = (),
         reserved: Collection[str] = (),
         least: int = 0,
         most: int = MOST_QUESTIONS,
         **kwargs: Any,
     ) -> None:
+        self.also = tuple(also)
         self.about, self.reserved, self.least, self.most = dict(about or {}), {*RESERVED, *reserved}, least, most
         kwargs.setdefault("required", least > 0)
         kwargs.setdefault("initial", [])
@@ -98,7 +101,7 @@ class DescribedQuestionsField(forms.Field):
         common: Record = {"kind": kind.kind, **{name: _text(row.get(name)) for name in ("topic", "question", "help")}}
         common |= {"required": row.get("required", True), "shown_if": row.get("shown_if") or {}}
         faults = [*self._common_faults(common, earlier)]
-        own = (*COMMON, "of") if self.about else COMMON
+        own = (*COMMON, *self.also, "of") if self.about else (*COMMON, *self.also)
         settings = {name: value for name, value in row.items() if name not in own}
         form = kind.settings_form(settings)
         unknown = sorted(set(map(str, settings)) - set(form.fields))
@@ -114,7 +117,8 @@ class DescribedQuestionsField(forms.Field):
             common["of"] = row.get("of") or next(iter(self.about))
             if common["of"] not in self.about:
                 faults.append(f"of: “{str(common['of'])[:40]}” is not one of {', '.join(self.about)}.")
-        return {**common, **getattr(form, "cleaned_data", {})}, faults
+        further = {name: row[name] for name in self.also if name in row}
+        return {**further, **common, **getattr(form, "cleaned_data", {})}, faults
 
     def _common_faults(self, record: Record, earlier: Sequence[Record]) -> Iterator[str]:
         topic = record["topic"]

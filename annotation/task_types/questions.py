@@ -160,6 +160,15 @@ class Question(ABC):
     def typed(self, answer: Answer) -> dict[str, str]:
         """The form fields for this answer. `clean` turns them back into the answer."""
 
+    def agrees(self, answer: Answer, right: Answer) -> bool:
+        """Whether the answer is as good as ``right``. Default: the same; the order of options and the case of letters
+        do not matter."""
+        if isinstance(answer, list) and isinstance(right, list):
+            return sorted(answer) == sorted(right)
+        if isinstance(answer, str) and isinstance(right, str):
+            return " ".join(answer.split()).casefold() == " ".join(right.split()).casefold()
+        return answer == right
+
     # --- what is stored ---
 
     @abstractmethod
