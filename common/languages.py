@@ -51,6 +51,11 @@ class Language:
         return self.tag or self.code
 
     @property
+    def latin(self) -> bool:
+        """Whether it is written in letters that every font of a page has: Latin, Greek or Cyrillic ones."""
+        return self.code not in ("ar", "he", "hi", "zh-hans", "zh-hant", "ja", "ko")
+
+    @property
     def direction(self) -> str:
         return "rtl" if self.rtl else "ltr"
 

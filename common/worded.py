@@ -12,7 +12,8 @@ from typing import Any
 from django import template
 from django.template.base import FilterExpression, Node, NodeList, Parser, TextNode, Token, VariableNode
 from django.templatetags.i18n import do_block_translate
-from django.utils.html import conditional_escape
+from django.templatetags.static import static
+from django.utils.html import conditional_escape, format_html
 
 from common.languages import gettext, item_language, ngettext, spoken
 
@@ -94,6 +95,21 @@ class TextLanguage(Node):
 def text_language(parser: Parser, token: Token) -> Node:
     """``<p class="text" dir="auto"{% text_language %}>``."""
     return TextLanguage()
+
+
+class FontStyles(Node):
+    """The style sheet with fonts by script, on pages that need it."""
+
+    def render(self, context: template.Context) -> str:
+        if spoken().latin and not item_language():
+            return ""
+        return format_html('<link rel="stylesheet" href="{}">', static("scripts.css"))
+
+
+@register.tag
+def font_styles(parser: Parser, token: Token) -> Node:
+    """In the head of a page."""
+    return FontStyles()
 
 
 def _nodes(text: str, values: dict[str, Any], parser: Parser) -> NodeList:

@@ -331,6 +331,7 @@
       var item = document.createElement("li");
       var link = document.createElement("a");
       link.href = "#f-" + one.question.key;
+      link.dir = "auto";
       link.textContent = name(one.question, one.number);
       item.appendChild(link);
       item.appendChild(document.createTextNode(" " + one.error));

@@ -53,6 +53,11 @@ PLACES = (
     ("annotation/platforms/", "Pages inside a platform"),
 )
 OTHER = "Numbers, times and other messages"
+#: The order in which workers come to these pages.
+IN_ORDER = (
+    *("Start and consent", "Pages of a task", "Questions", "This task type", "Suggestions", "End of a task"),
+    *("What is recorded about a worker", "Pages inside a platform", OTHER),
+)
 
 
 @dataclass(frozen=True, slots=True)

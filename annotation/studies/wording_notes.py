@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from annotation.languages import ENGLISH, LANGUAGES
 from annotation.models import Study
+from annotation.studies.link_identity import identity_warnings
 from annotation.task_types.registry import UnknownTaskType, get_type
 from common.words import counted
 
@@ -39,3 +40,8 @@ def wording_warnings(study: Study) -> list[str]:
         f"The interface is in {language}, but {counted(len(names), 'text')} of the task {are} still in English: "
         f"{shown}. Word {them} yourself: in the console under Wording, in a study file below texts."
     ]
+
+
+def study_warnings(study: Study) -> list[str]:
+    """What to know about a study before and after its launch, for commands."""
+    return [*identity_warnings(study), *wording_warnings(study)]

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.languages import LANGUAGES, gettext, ngettext, speaking
 from annotation.models import Study
 from annotation.shell.page import SignedIn, member, study_page
-from annotation.studies.interface import InterfaceText, texts_of
+from annotation.studies.interface import IN_ORDER, InterfaceText, texts_of
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.storing import change_study
 from annotation.task_types.registry import get_type
@@ -107,4 +107,4 @@ def _groups(
                 count = 1 if source == text.source else 5
                 standard = ngettext(text.source, text.several, count) if text.several else gettext(source)
                 group.boxes.append(Box(source, standard, own.get(source, ""), errors.get(source, "")))
-    return sorted(groups.values(), key=lambda group: group.title)
+    return [groups[title] for title in IN_ORDER if title in groups]

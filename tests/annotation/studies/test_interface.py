@@ -164,3 +164,12 @@ def test_a_language_of_items_is_a_tag(tag: str) -> None:
 @pytest.mark.parametrize(("tag", "code"), [("de-AT", "de"), ("AR", "ar"), ("ja_JP", "ja")])
 def test_a_language_with_a_region_is_the_language(tag: str, code: str) -> None:
     assert create(values={"title": "Sets", "language": tag}).language == code
+
+
+@pytest.mark.parametrize(
+    ("language", "items", "has_fonts"), [("en", "", False), ("de", "", False), ("ja", "", True), ("de", "th", True)]
+)
+def test_fonts_of_other_scripts_are_loaded_where_they_are_needed(language: str, items: str, has_fonts: bool) -> None:
+    study = make_study(language=language, item_language=items)
+    html = WorkerBrowser(make_participant(study=study)).get().content.decode()
+    assert ("scripts.css" in html) == has_fonts
