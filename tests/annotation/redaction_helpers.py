@@ -134,7 +134,7 @@ def live_through(user: User, **values: Any) -> Life:
         assert sent is not None
         _leave_traces(sent, user)
     remark = {"remark": f"{WROTE} was everywhere in the texts."}
-    asked = {"participant_id": participants[0].pk, "name": "after", "attempt": 1, "data": remark}
+    asked: dict[str, Any] = {"participant_id": participants[0].pk, "name": "after", "attempt": 1, "data": remark}
     save_questions_draft(**asked)
     answer(**asked, timing={})
     judging = _judged(studies[0], user)

@@ -34,7 +34,7 @@ def form(**settings: Any) -> QuestionnairesForm:
 def errors(**settings: Any) -> str:
     filled = form(**settings)
     assert not filled.is_valid()
-    return " ".join(text for texts in filled.errors.values() for text in texts)
+    return " ".join(str(text) for texts in filled.errors.values() for text in texts)
 
 
 def clean(**settings: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_right_answers_to_the_comprehension_check() -> None:
     }
     word = {"kind": "text", "topic": "word", "question": "Which word do you type?", "right": ["Blue Sky", "sky"]}
     asked = questionnaires(comprehension=[COUNT, several, word])
-    right = {"how_many": 2.0, "pick": ["facts", "style"], "word": "blue  sky"}
+    right: dict[str, Any] = {"how_many": 2.0, "pick": ["facts", "style"], "word": "blue  sky"}
     assert asked.wrong(right) == []
     assert asked.wrong({**right, "word": "Sky"}) == []
     assert [check.question.topic for check in asked.wrong({**right, "pick": ["facts"], "how_many": 1.0})] == [

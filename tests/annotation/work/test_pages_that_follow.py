@@ -99,7 +99,8 @@ def titles(worker: WorkerBrowser, *sent: dict[str, str]) -> list[str]:
 
 def _title(worker: WorkerBrowser) -> str:
     html = worker.get().content.decode()
-    return re.findall(r"<h1[^>]*>(.*?)</h1>", html)[0]
+    title: str = re.findall(r"<h1[^>]*>(.*?)</h1>", html)[0]
+    return title
 
 
 RANKED = {"order.a": "2", "order.b": "1"}
