@@ -260,7 +260,7 @@ def _present(
 ) -> Iterator[tuple[str, Table, Iterable[Sequence[Any]]]]:
     """The files that belong in the bundle. Whether an optional table has rows is only known when its turn comes."""
     for name, table in TABLES.items():
-        rows = iter(tables[name])
+        rows = iter(tables.get(name, ()))
         first = list(islice(rows, 1))
         if first or not table.optional:
             yield f"{name}.csv", table, chain(first, rows)

@@ -14,6 +14,7 @@ from annotation.studies.storing import (
     Frozen,
     change_study,
 )
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.registry import get_type
 from annotation.work.allocation import NotAdmitted, accept_next
 from tests.annotation.study_helpers import create, draft, refused
@@ -199,7 +200,8 @@ TERMS = {
 
 
 def test_the_list_of_locked_fields_is_complete() -> None:
-    assert set(FROZEN_CHANGES) | {"items"} == set(FROZEN_WHEN_LIVE)
+    elsewhere = {"items", *QuestionnairesForm.base_fields}  # of questionnaires: test_questionnaires_described.py
+    assert set(FROZEN_CHANGES) | elsewhere == set(FROZEN_WHEN_LIVE)
 
 
 @pytest.mark.parametrize("status", ["live", "paused", "closed"])
