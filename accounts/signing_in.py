@@ -27,10 +27,12 @@ from accounts.models import Session
 from accounts.session_store import ORIGIN
 from accounts.users import end_sessions
 from common import brake
+from common.languages import gettext as _
+from common.languages import marked
 
 logger = logging.getLogger(__name__)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
-WRONG = "The user name or the password is wrong."
+WRONG = marked("The user name or the password is wrong.")
 TOO_MANY, WRONG_PASSWORD, NOT_HERE = "too_many", "wrong_password", "not_here"
 
 
@@ -55,7 +57,7 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
     """The user with this name and password, if they can sign in here. Raises SignInRefused."""
     if not brake.may_try(request, name):
         logger.warning("Sign-in held back after too many wrong passwords, from %s", address_of(request))
-        raise SignInRefused(brake.WAIT, TOO_MANY)
+        raise SignInRefused(_(brake.WAIT), TOO_MANY)
     user = authenticate(request, username=name, password=password)
     if not isinstance(user, User):
         # Without the name of an account that does not exist: people sometimes type their password into the wrong box.
@@ -64,11 +66,11 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
             kind=Kind.SIGN_INS, actor="", action="sign-in failed", about=username, request=request, page=entrance.name
         )
         logger.warning("Wrong user name or password from %s", address_of(request))
-        raise SignInRefused(WRONG, WRONG_PASSWORD)
+        raise SignInRefused(_(WRONG), WRONG_PASSWORD)
     brake.forgive(request, name)
     if not entrance.admits(user):
         _record(request, user, "sign-in refused", entrance)
-        raise SignInRefused(entrance.refusal, NOT_HERE)
+        raise SignInRefused(_(entrance.refusal), NOT_HERE)
     return user
 
 
@@ -80,10 +82,10 @@ def check_own_password(request: HttpRequest, user: User, password: str) -> None:
     name = user.get_username()
     if not brake.may_try(request, name):
         logger.warning("A current password held back after too many wrong ones, from %s", address_of(request))
-        raise SignInRefused(brake.WAIT, TOO_MANY)
+        raise SignInRefused(_(brake.WAIT), TOO_MANY)
     if not user.check_password(password):
         record(kind=Kind.SIGN_INS, actor=name, action="current password wrong", about=name, request=request)
-        raise SignInRefused("This is not your current password.", WRONG_PASSWORD)
+        raise SignInRefused(_("This is not your current password."), WRONG_PASSWORD)
     brake.forgive(request, name)
 
 

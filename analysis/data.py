@@ -3,7 +3,8 @@
 A bundle is a folder or a zip archive: ``study.json`` (format, version, the description, rows and SHA-256 of every file)
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
-between answers; ``stopped.csv`` if workers stopped early for part pay. For people who publish it, there are also
+between answers; ``stopped.csv`` if workers stopped early for part pay;
+``questionnaires.csv`` if people were asked before or after their tasks. For people who publish it, there are also
 ``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
 with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number
 is missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same
@@ -71,6 +72,7 @@ class StudyData:
     ``submissions`` and ``flags`` include excluded submissions, and ``all_ratings`` theirs, in the given order.
     ``offers`` are what the pages of all submissions showed, ``own_ratings`` what the writers of items
     said about their own texts, and ``adjudications`` the newest final answers to questions with several choices.
+    ``questionnaires`` are all answers to questions around the tasks, also of people who could not take part.
     """
 
     description: StudyDescription
@@ -82,6 +84,7 @@ class StudyData:
     own_ratings: pd.DataFrame
     adjudications: pd.DataFrame
     stopped: pd.DataFrame
+    questionnaires: pd.DataFrame
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
@@ -257,7 +260,7 @@ def _present(
 ) -> Iterator[tuple[str, Table, Iterable[Sequence[Any]]]]:
     """The files that belong in the bundle. Whether an optional table has rows is only known when its turn comes."""
     for name, table in TABLES.items():
-        rows = iter(tables[name])
+        rows = iter(tables.get(name, ()))
         first = list(islice(rows, 1))
         if first or not table.optional:
             yield f"{name}.csv", table, chain(first, rows)

@@ -90,7 +90,8 @@ TEXT = Scale("text", "text")
 class QuestionDescription:
     """One question in the analysis, with the same ``topic`` for every item, target and page that asks it.
 
-    ``bounds`` holds the limits of a text, if any (``min_words``, ``max_words``, ``min_chars``, ``max_chars``).
+    ``bounds`` holds the limits of a text (``min_words``, ``max_words``, ``min_chars``, ``max_chars``) or of a number
+    (``min_value``, ``max_value``), if any.
     ``targets`` names the options of a question with several choices and of a ranking, by the ratings' targets.
     ``stored_scale`` is for ratings stored under different names from those that workers read (“Set 1” for “Set A”): the
     same values with the names that figures show. None: the names that workers read.
@@ -101,7 +102,7 @@ class QuestionDescription:
     scale: Scale = TEXT
     kind: Kind = "scale"
     help: str = ""
-    bounds: Mapping[str, int] = field(default_factory=dict)
+    bounds: Mapping[str, float] = field(default_factory=dict)
     stored_scale: Scale | None = None
     targets: Mapping[str, str] = field(default_factory=dict)
 
@@ -230,7 +231,22 @@ class Comparable(Protocol):
     @property
     def questions(self) -> Sequence[QuestionDescription]: ...
     @property
+    def worker_questions(self) -> Sequence[QuestionDescription]: ...
+    @property
     def suggested_factors(self) -> Sequence[Factor]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionnaireDescription:
+    """Questions around the tasks of a study: ``before`` the first, the ``comprehension`` check, ``after`` the last.
+
+    ``tries``: how many tries there are, where answers can be wrong.
+    """
+
+    name: str
+    title: str
+    questions: Sequence[QuestionDescription] = ()
+    tries: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +277,10 @@ class StudyDescription:
     about one item are about different texts, and there is no agreement. ``factors``: what findings compare, declared by
     the researcher; where nobody declared any, ``suggested_factors`` of the task type, and others that are suggested
     from the items and arms (`analysis.factors`).
+
+    ``questionnaires``: what people were asked around their tasks; ``screening`` says whose answers turned them away,
+    and ``turned_away`` counts them by reason (``screened_out``, ``not_understood``), ``simulated`` of them programs.
+    Nobody who was turned away rated anything.
 
     For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
     ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
@@ -304,6 +324,15 @@ class StudyDescription:
     balance: str = ""
     minimum_hourly_pay: Decimal | None = None
     for_members: bool = False
+    questionnaires: Sequence[QuestionnaireDescription] = ()
+    screening: Sequence[str] = ()
+    turned_away: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def worker_questions(self) -> Sequence[QuestionDescription]:
+        """The questions whose answers can be levels of workers: all of the tasks, and those around them."""
+        asked = (question for questionnaire in self.questionnaires for question in questionnaire.questions)
+        return [*self.questions, *asked]
 
     @property
     def has_arms(self) -> bool:

@@ -62,7 +62,7 @@ def design_problems(factor: Factor, description: Comparable, items: pd.DataFrame
 
 
 def _without_question(factor: Factor, description: Comparable) -> list[FactorProblem]:
-    topics = [question.topic for question in description.questions]
+    topics = [question.topic for question in description.worker_questions]
     if factor.name in topics:
         return []
     wrong = unknown("", factor.name, topics)

@@ -20,6 +20,8 @@ from analysis.description import Comparable, Factor, QuestionDescription, arm_le
 #: Columns of items that are factors without being declared, if they have levels with several items each.
 SUGGESTED = ("system", "model", "decoder", "domain", "genre", "condition", "label", "source", "from:arm")
 MOST_SUGGESTED_LEVELS = 12
+#: A column with longer levels on average, in words or characters, is a text and no factor.
+MOST_SUGGESTED_WORDS, MOST_SUGGESTED_CHARACTERS = 4, 60
 #: The factor of a study's arms that name no factors of their own.
 ARM = "arm"
 
@@ -50,7 +52,7 @@ def suggested_factors(description: Comparable, items: pd.DataFrame) -> list[Fact
         *suggested_of_parts(description, items, offered["part"]),
         *suggested_of_items(items, offered["item"]),
         *suggested_of_arms(description, offered["arm"]),
-        *(f for f in offered["worker"] if any(question.topic == f.name for question in description.questions)),
+        *(f for f in offered["worker"] if any(question.topic == f.name for question in description.worker_questions)),
     ]
     by_name = {factor.name: factor for factor in reversed(suggested)}
     return [
@@ -96,21 +98,40 @@ def suggested_of_items(items: pd.DataFrame, offered: Sequence[Factor] = ()) -> l
         used = column[column != ""]
         count = used.nunique()
         partition = tuple(pd.factorize(column)[0].tolist())
+        if _is_text(used):
+            continue
         if 2 <= count <= MOST_SUGGESTED_LEVELS and len(used) >= 2 * count and partition not in partitions:
             factors.append(factor)
             partitions.append(partition)
     return factors
 
 
+def _is_text(levels: pd.Series) -> bool:
+    """Whether the levels are texts rather than names, such as the sources of translations."""
+    names = levels.unique()
+    words = [len(name.split()) for name in names]
+    characters = [len(name) for name in names]
+    return len(names) > 0 and (
+        sum(words) > MOST_SUGGESTED_WORDS * len(names) or sum(characters) > MOST_SUGGESTED_CHARACTERS * len(names)
+    )
+
+
 def suggested_of_parts(description: Comparable, items: pd.DataFrame, offered: Sequence[Factor]) -> Iterator[Factor]:
-    """Those ``offered`` whose parts have two levels or more, or have their levels in the ratings' targets."""
+    """Those ``offered`` whose parts have two levels or more, or have their levels in the ratings' targets.
+
+    After one with columns of its own, the targets themselves are left out: they only say where its levels are in the
+    file.
+    """
     partitions: list[tuple[int, ...]] = []
     for factor in offered:
         levels = unit_levels(factor, description, items) if factor.parts else []
         partition = tuple(pd.factorize(pd.Series(levels, dtype=object))[0].tolist())
         count = len(set(levels) - {""})
+        if not factor.parts and partitions:
+            continue
         if not factor.parts or (2 <= count <= MOST_SUGGESTED_LEVELS and partition not in partitions):
-            partitions.append(partition)
+            if factor.parts:
+                partitions.append(partition)
             yield factor
 
 
@@ -197,6 +218,9 @@ def parameter_levels(items: pd.DataFrame, name: str) -> pd.Series:
 
 def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
     """What every worker answered to a question about no item: the name of the point, or the words."""
+    asked = next((question for question in data.description.worker_questions if question.topic == topic), None)
+    if asked is not None and asked not in data.description.questions:
+        return questionnaire_levels(data, asked)
     points = {
         point.value: point.label or point.key
         for question in data.description.questions
@@ -209,6 +233,21 @@ def worker_levels(data: StudyData, topic: str) -> dict[str, str]:
         worker: text.strip() if math.isnan(value) else points.get(value, f"{value:g}")
         for worker, value, text in answers[["worker", "value", "text"]].itertuples(index=False, name=None)
     }
+
+
+def questionnaire_levels(data: StudyData, question: QuestionDescription) -> dict[str, str]:
+    """What every worker answered to a question around the tasks: the name of the point, the chosen options, or the
+    words."""
+    rows = data.questionnaires[data.questionnaires["question"] == question.topic]
+    points = {point.value: point.label or point.key for point in question.ratings_scale.points}
+    chosen: dict[str, list[str]] = {}
+    for worker, target, value, text in rows[["worker", "target", "value", "text"]].itertuples(index=False, name=None):
+        levels = chosen.setdefault(worker, [])
+        if question.targets:
+            levels += [question.targets.get(target, target)] if value else []
+        else:
+            levels.append(text.strip() if math.isnan(value) else points.get(value, f"{value:g}"))
+    return {worker: "; ".join(levels) for worker, levels in chosen.items()}
 
 
 def levels_without(data: StudyData, factor: Factor, rated: Collection[str]) -> list[str]:
@@ -225,7 +264,7 @@ def levels_in_order(data: StudyData, factor: Factor) -> Sequence[str]:
     if factor.of == "arm":
         return list(dict.fromkeys(level for level in arm_levels(description, factor.name).values() if level))
     if factor.of == "worker":
-        questions: list[QuestionDescription] = [q for q in description.questions if q.topic == factor.name]
+        questions: list[QuestionDescription] = [q for q in description.worker_questions if q.topic == factor.name]
         return [point.label or point.key for question in questions for point in question.ratings_scale.points]
     if factor.of == "part" and not factor.parts:
         return [name for question in description.questions for name in question.targets.values()]

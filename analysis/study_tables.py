@@ -125,6 +125,25 @@ class StoppedRow(NamedTuple):
     stopped_at: datetime
 
 
+class QuestionnaireRow(NamedTuple):
+    """One answer to a question around the tasks. ``questionnaire`` is before, comprehension or after; ``attempt``
+    counts the tries of a comprehension check. ``value`` is NaN for a text. ``passed`` is yes or no where the answers
+    decided whether somebody could take part, else empty; ``seconds`` is NaN if missing."""
+
+    worker: str
+    synthetic: bool
+    arm: str
+    questionnaire: str
+    attempt: int
+    question: str
+    target: str
+    value: float
+    text: str
+    passed: str
+    seconds: float
+    answered_at: datetime
+
+
 #: A row as its type, as values in the order of its columns, or by column.
 Record = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
@@ -166,4 +185,5 @@ TABLES = {
     "own_ratings": Table(OwnRatingRow, "own_ratings", optional=True),
     "adjudications": Table(AdjudicationRow, "adjudications", optional=True),
     "stopped": Table(StoppedRow, "stopped", optional=True),
+    "questionnaires": Table(QuestionnaireRow, "questionnaires", optional=True),
 }

@@ -12,12 +12,14 @@ from functools import lru_cache, partial
 
 from analysis.quality_control.rules import Settings
 from annotation import sql
+from annotation.languages import Voice
 from annotation.models import Arm, Assignment, Item, Pull, Study
 from annotation.redaction_journal import texts_epoch
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import ItemData, Json
 from annotation.task_types.offers import OfferData, Offers, PullData
+from annotation.task_types.questionnaires import Questionnaires
 from annotation.task_types.registry import get_type
 
 
@@ -31,7 +33,8 @@ class Instrument:
     arm: str = ""
     quality: Settings = Settings.of({})  # noqa: RUF009 - frozen
     gold_feedback: bool = False
-    language: str = "en"
+    voice: Voice = Voice("en")  # noqa: RUF009 - frozen
+    asked: Questionnaires = Questionnaires.NONE
 
     @classmethod
     def of(cls, study: Study, arm: Arm | None = None) -> Instrument:
@@ -39,10 +42,10 @@ class Instrument:
         task = get_type(study.task_type)
         arm = arm or study.arms.first()
         if study.status != Study.Status.DRAFT and arm is not None:
-            return cls(task, arm.shown_config, arm.shown_texts, arm.name, *_quality_of(study), study.language)
+            return cls(task, arm.shown_config, arm.shown_texts, arm.name, *_common(study))
         config = study.config | (arm.config if arm else {})
         texts = whole_texts(task, config, study.texts, arm.texts if arm else {})
-        return cls(task, config, texts, arm.name if arm else "", *_quality_of(study), study.language)
+        return cls(task, config, texts, arm.name if arm else "", *_common(study))
 
     def shown(self, items: Sequence[ItemData], order: Json, offers: Offers = Offers()) -> Shown:  # noqa: B008 - frozen
         return Shown(items, self.config, self.texts, order, self.arm, offers)
@@ -69,9 +72,15 @@ class Instrument:
         return self.walk(shown).through(answers)
 
 
-def _quality_of(study: Study) -> tuple[Settings, bool]:
+def _common(study: Study) -> tuple[Settings, bool, Voice, Questionnaires]:
+    """What all arms have in common: rules of quality control, feedback on gold items, language, questionnaires."""
     stored = study.quality_control
-    return Settings.of(stored), bool(stored.get("gold_feedback"))
+    return Settings.of(stored), bool(stored.get("gold_feedback")), study.voice(), asked_around(study)
+
+
+def asked_around(study: Study) -> Questionnaires:
+    """What the study asks before and after its tasks."""
+    return Questionnaires.of(study.questionnaires, study.language)
 
 
 class Walk:

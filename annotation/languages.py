@@ -1,235 +1,76 @@
-"""The languages of workers' pages: which there are, the one of this request, and numbers, money and dates in it.
+"""The languages of workers' pages (`common.languages`), and the texts of their scripts.
 
 A page or a service calls `speak` as soon as it knows the study; `workers_page` ends that with the request.
 """
 
 from __future__ import annotations
 
-import re
-from calendar import month_name
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from decimal import Decimal
-from functools import lru_cache
-from pathlib import Path
-
-from django.conf import settings
-from django.utils.dateformat import DateFormat
-from django.utils.formats import get_format
-from django.utils.html import json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import to_locale
-from django.utils.translation.trans_real import DjangoTranslation, translation
 
-from common.words import moment_in_utc
-from common.words import money as us_money
+from common import languages
+from common.languages import (
+    CATALOGUES,
+    CHOICES,
+    ENGLISH,
+    LANGUAGES,
+    Language,
+    Voice,
+    gettext,
+    item_language,
+    marked,
+    minutes,
+    moment,
+    money,
+    nearest,
+    ngettext,
+    number,
+    preferred,
+    speak,
+    speaking,
+    spoken,
+    spoken_code,
+    spoken_key,
+    stop_speaking,
+    voice,
+)
 
-ENGLISH = "en"
-CATALOGUES = Path(__file__).resolve().parent.parent / "locale"
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """``tag`` is for HTML. ``group`` and ``point`` separate thousands and decimals."""
-
-    code: str
-    name: str
-    group: str = ","
-    point: str = "."
-    rtl: bool = False
-    tag: str = ""
-
-    @property
-    def html(self) -> str:
-        return self.tag or self.code
-
-    @property
-    def direction(self) -> str:
-        return "rtl" if self.rtl else "ltr"
-
-
-NARROW_SPACE, SPACE = "\u202f", "\u00a0"
-#: English, and every language with a catalogue.
-LANGUAGES: dict[str, Language] = {
-    language.code: language
-    for language in (
-        Language(ENGLISH, "English"),
-        Language("de", "German", ".", ","),
-        Language("fr", "French", NARROW_SPACE, ","),
-        Language("es", "Spanish", ".", ","),
-        Language("pt", "Portuguese", ".", ","),
-        Language("it", "Italian", ".", ","),
-        Language("nl", "Dutch", ".", ","),
-        Language("pl", "Polish", SPACE, ","),
-        Language("cs", "Czech", SPACE, ","),
-        Language("tr", "Turkish", ".", ","),
-        Language("uk", "Ukrainian", SPACE, ","),
-        Language("ar", "Arabic", rtl=True),
-        Language("he", "Hebrew", rtl=True),
-        Language("hi", "Hindi"),
-        Language("zh-hans", "Chinese (simplified)", tag="zh-Hans"),
-        Language("zh-hant", "Chinese (traditional)", tag="zh-Hant"),
-        Language("ja", "Japanese"),
-        Language("ko", "Korean"),
-        Language("vi", "Vietnamese", ".", ","),
-        Language("id", "Indonesian", ".", ","),
-    )
-    if language.code == ENGLISH or (CATALOGUES / to_locale(language.code) / "LC_MESSAGES" / "django.mo").exists()
-}
-CHOICES = [(code, f"{language.name} ({code})") for code, language in LANGUAGES.items()]
-
-
-_spoken: ContextVar[str] = ContextVar("language of the page", default=ENGLISH)
-#: What a process needs to read a language's catalogue only once.
-_catalogues: dict[str, DjangoTranslation] = {}
-
-
-def marked(text: str) -> str:
-    """A text that is worded later, by `gettext` or by the tag translate."""
-    return text
-
-
-def gettext(text: str) -> str:
-    """The text in the language of this request."""
-    code = _spoken.get()
-    return text if code == ENGLISH or not text else _catalogue(code).gettext(text)
-
-
-def ngettext(one: str, several: str, count: int) -> str:
-    """The form of a text for this number, in the language of this request."""
-    code = _spoken.get()
-    if code == ENGLISH:
-        return one if count == 1 else several
-    return _catalogue(code).ngettext(one, several, count)
-
-
-def _catalogue(code: str) -> DjangoTranslation:
-    if code not in _catalogues:
-        _catalogues[code] = translation(code)
-    return _catalogues[code]
-
-
-def speak(code: str) -> None:
-    """Words what follows in this request in the language, one of `LANGUAGES`."""
-    _spoken.set(code)
-
-
-@contextmanager
-def speaking(code: str) -> Iterator[None]:
-    """The language for a few lines of a service, which may run outside a request."""
-    before = _spoken.set(code)
-    try:
-        yield
-    finally:
-        _spoken.reset(before)
-
-
-def stop_speaking() -> None:
-    """Back to English, at the end of a request."""
-    _spoken.set(ENGLISH)
-
-
-def preferred(accept_language: str) -> str:
-    """The first of a browser's languages that there is; English if there is none. For pages that know no study."""
-    for entry in accept_language.lower().split(",")[:20]:
-        tag = entry.partition(";")[0].strip()
-        code = tag.partition("-")[0]
-        if code == "zh":
-            code = "zh-hant" if any(part in tag for part in ("hant", "tw", "hk", "mo")) else "zh-hans"
-        if code in LANGUAGES:
-            return code
-    return ENGLISH
-
-
-def spoken() -> Language:
-    """The language of this request."""
-    return LANGUAGES[_spoken.get()]
-
-
-def spoken_code() -> str:
-    return _spoken.get()
-
-
-def number(value: float | Decimal) -> str:
-    """12345 as 12,345 in English and 12.345 in German."""
-    return _in(spoken(), f"{value:,}")
-
-
-def money(amount: Decimal) -> str:
-    """US dollars: $1,120.00, or 1.120,00 $ in German."""
-    language = spoken()
-    if language.code == ENGLISH:
-        return us_money(amount)
-    # Translators: an amount of US dollars. Put the sign where your language has it.
-    return gettext("$%(amount)s") % {"amount": _in(language, us_money(amount).replace("$", ""))}
-
-
-def minutes(count: int) -> str:
-    return ngettext("%(count)s minute", "%(count)s minutes", count) % {"count": number(count)}
-
-
-def moment(when: datetime) -> str:
-    """22 Nov 2026, 05:31 UTC, or 22. November 2026, 05:31 UTC."""
-    language = spoken()
-    if language.code == ENGLISH:
-        return moment_in_utc(when)
-    utc = when.astimezone(UTC)
-    date = _Date(utc).format(get_format("DATE_FORMAT", lang=language.code, use_l10n=True))
-    return gettext("%(date)s, %(time)s UTC") % {"date": date, "time": f"{utc:%H:%M}"}
-
-
-class _Date(DateFormat):
-    """A date with the month in the language of this request: Django's catalogues have their names."""
-
-    data: datetime
-
-    def F(self) -> str:  # noqa: N802 - a letter of Django's formats
-        return gettext(month_name[self.data.month])
-
-    def E(self) -> str:  # noqa: N802 - the month as it is written in a date
-        return str(_catalogue(_spoken.get()).pgettext("alt. month", month_name[self.data.month]))
-
+__all__ = [
+    "CATALOGUES",
+    "CHOICES",
+    "ENGLISH",
+    "LANGUAGES",
+    "Language",
+    "Voice",
+    "gettext",
+    "item_language",
+    "marked",
+    "minutes",
+    "moment",
+    "money",
+    "nearest",
+    "ngettext",
+    "number",
+    "preferred",
+    "script_texts",
+    "script_words",
+    "speak",
+    "speaking",
+    "spoken",
+    "spoken_code",
+    "spoken_key",
+    "stop_speaking",
+    "voice",
+]
 
 #: The scripts of workers' pages, and how they name a text: t("…") or tn("…", "…", count).
 SCRIPTS = ("work.js", "questions.js", "keys.js", "waiting.js", "pull.js")
-_CALL = re.compile(r'\bt(n?)\("([^"]*)"(?:, "([^"]*)")?')
 
 
 def script_words() -> SafeString:
     """The texts of workers' scripts in the language of this request, as an element of the page; empty in English."""
-    language = spoken()
-    return SafeString() if language.code == ENGLISH else _script_words(language.code)
-
-
-@lru_cache(maxsize=64)
-def _script_words(code: str) -> SafeString:
-    counts = range(200)
-    texts: dict[str, str | list[str]] = {}
-    plural: list[int] = []
-    for has_forms, one, several in script_texts():
-        if not has_forms:
-            texts[one] = gettext(one)
-            continue
-        forms = list(dict.fromkeys(ngettext(one, several, count) for count in counts))
-        texts[f"{one}\n{several}"] = forms
-        plural = plural or [forms.index(ngettext(one, several, count)) for count in counts]
-    return json_script({"texts": texts, "plural": plural}, "words")
+    return languages.script_words(SCRIPTS)
 
 
 def script_texts() -> list[tuple[bool, str, str]]:
     """Every text in workers' scripts: whether it has plural forms, in the singular, and in the plural."""
-    calls = []
-    for name in SCRIPTS:
-        script = (settings.BASE_DIR / "static" / name).read_text(encoding="utf-8")
-        calls += [(bool(n), one, several) for n, one, several in _CALL.findall(script)]
-    return calls
-
-
-def _in(language: Language, english: str) -> str:
-    """An English number with the language's separators."""
-    if (language.group, language.point) == (",", "."):
-        return english
-    return english.translate({ord(","): language.group, ord("."): language.point})
+    return languages.script_texts(SCRIPTS)

@@ -5,6 +5,7 @@ Each task type has a form for its settings (``TaskType.config_form``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
@@ -14,6 +15,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db.models import Field, Model
 
 from annotation.models import Arm, Study
+from annotation.task_types.described_questions import COMMON, DescribedQuestionsField
 from annotation.task_types.questions import MAX_CHARS
 from annotation.task_types.settings import TableField
 from common.words import counted
@@ -34,6 +36,8 @@ MOST = {
 ARM_NAME = RegexValidator(
     r"^\w[\w -]*\Z", "Use letters, digits, hyphens, underscores and spaces, beginning with a letter or digit."
 )
+#: A language with its script and region, as HTML writes it (BCP 47).
+LANGUAGE_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z]{4})?(-([A-Za-z]{2}|[0-9]{3}))?(-[A-Za-z0-9]{5,8})*")
 PARAMETER = RegexValidator(r"^[A-Za-z][A-Za-z0-9_-]*\Z", "Use letters, digits, hyphens and underscores.")
 #: Parameters that the server's own links use.
 TAKEN_PARAMETERS = ("k", "bot", "step", "page")
@@ -63,6 +67,7 @@ class StudyForm(_StudyModelForm):
             "contact",
             "consent",
             "language",
+            "item_language",
             "ratings_per_item",
             "items_per_hit",
             "hits_per_worker",
@@ -85,6 +90,7 @@ class StudyForm(_StudyModelForm):
         labels = {
             "slug": "Short name in addresses",
             "language": "Language of workers' pages",
+            "item_language": "Language of the items",
             "contact": "Contact for workers",
             "consent": "Consent text",
             "ratings_per_item": "Ratings wanted per item",
@@ -110,6 +116,8 @@ class StudyForm(_StudyModelForm):
             "title": "Workers see it at the top of every page.",
             "language": "Of buttons, notices and errors. The texts of the task, such as instructions, questions and "
             "consent, stay as you write them.",
+            "item_language": "If it is not that of the pages: a tag such as en, pt-BR or sw. Browsers pick fonts "
+            "and voices by it.",
             "contact": "Who workers can contact, such as an e-mail address.",
             "consent": "Workers read it first and must agree. Leave it empty for none.",
             "ratings_per_item": "Each rating is by a different worker. With arms, this is the number in each arm.",
@@ -155,6 +163,12 @@ class StudyForm(_StudyModelForm):
 
     def clean_title(self) -> str:
         return " ".join(str(self.cleaned_data["title"]).split())
+
+    def clean_item_language(self) -> str:
+        tag = str(self.cleaned_data["item_language"]).strip()
+        if tag and not LANGUAGE_TAG.fullmatch(tag):
+            raise forms.ValidationError("This is not a language tag. Write one such as en, pt-BR or zh-Hant.", "tag")
+        return tag
 
     def clean_contact(self) -> str:
         return " ".join(str(self.cleaned_data["contact"]).split())
@@ -237,6 +251,9 @@ def _bound_numbers(form: forms.BaseForm, model: type[Model]) -> None:
 
 def accepts(field: forms.Field) -> str:
     """What a field accepts, in words that complete “Write …”."""
+    if isinstance(field, DescribedQuestionsField):
+        about = ["of"] if field.about else []
+        return f"a list of records with {', '.join([*COMMON, *about])} and the settings of the kind"
     if isinstance(field, TableField):
         names = ", ".join(cell.name for cell in field.cells if cell.name)
         return f"a list of {f'records with {names}' if names else 'texts'}" + ("" if field.required else ", or nothing")

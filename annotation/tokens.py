@@ -37,6 +37,7 @@ class BotToken:
 
 _PARTICIPANT = Signer(salt="annotation.participant", sep=".")
 _FORM = Signer(salt="annotation.form", sep=".")
+_QUESTIONS = Signer(salt="annotation.questions", sep=".")
 _EVENTS = Signer(salt="annotation.events", sep=".")
 _START = Signer(salt="annotation.start", sep=".")
 _BOT = Signer(salt="annotation.bot", sep=".")
@@ -94,6 +95,27 @@ def form_token(assignment_id: int, step: int) -> str:
 def read_form_token(token: str) -> FormToken:
     """Raises BadToken."""
     return FormToken(*_integers(_unsign(_FORM, token), 2))
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsToken:
+    """One try of one participant at one questionnaire."""
+
+    participant: int
+    questionnaire: str
+    attempt: int
+
+
+def questions_token(participant_id: int, questionnaire: str, attempt: int) -> str:
+    """The hidden field that binds a form to one try at one questionnaire."""
+    return _QUESTIONS.sign(f"{participant_id}-{attempt}~{questionnaire}")
+
+
+def read_questions_token(token: str) -> QuestionsToken:
+    """Raises BadToken."""
+    numbers, _, questionnaire = _unsign(_QUESTIONS, token).partition("~")
+    participant, attempt = _integers(numbers, 2)
+    return QuestionsToken(participant, questionnaire, attempt)
 
 
 @dataclass(frozen=True, slots=True)

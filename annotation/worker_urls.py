@@ -8,6 +8,7 @@ from annotation.recruiting.pages.hand_in import work_done, work_ready
 from annotation.work.pages.edits import work_events
 from annotation.work.pages.offers import work_offers, work_suggest
 from annotation.work.pages.preview import study_preview
+from annotation.work.pages.questionnaire import work_questions, work_questions_draft
 from annotation.work.pages.start import study_start
 from annotation.work.pages.stop import work_stop
 from annotation.work.pages.task import work, work_draft, work_return
@@ -21,6 +22,8 @@ urlpatterns = [
     path("w/<str:token>/events", work_events, name="work_events"),
     path("w/<str:token>/offers", work_offers, name="work_offers"),
     path("w/<str:token>/suggest", work_suggest, name="work_suggest"),
+    path("w/<str:token>/questions/", work_questions, name="work_questions"),
+    path("w/<str:token>/questions/draft", work_questions_draft, name="work_questions_draft"),
     path("w/<str:token>/return", work_return, name="work_return"),
     path("w/<str:token>/stop", work_stop, name="work_stop"),
     path("w/<str:token>/record", work_record, name="work_record"),

@@ -20,6 +20,7 @@ CONTEXT = 2048
 #: As configurations of Llama: layers, width, feed-forward width, heads, key-value heads, vocabulary.
 SHAPES: dict[str, tuple[int, int, int, int, int, int]] = {
     "tiny": (2, 64, 128, 4, 2, 512),
+    "small": (4, 256, 704, 8, 2, 4096),
     "135m": (30, 576, 1536, 9, 3, 49152),
     "1b": (16, 2048, 8192, 32, 8, 128256),
     "7b": (28, 3584, 18944, 28, 4, 152064),
@@ -47,6 +48,10 @@ class Words:
 class RandomBackend(TransformersBackend):
     """The backend ``transformers`` without a file: only loading differs."""
 
+    @staticmethod
+    def vocabulary_of(shape: str) -> Words:
+        return Words(SHAPES[shape][-1])
+
     def __init__(self, shape: str, *, device: str, dtype: str) -> None:
         from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -64,12 +69,17 @@ class RandomBackend(TransformersBackend):
             max_position_embeddings=CONTEXT,
         )
         torch.manual_seed(1)
-        with torch.device(device):
-            built: Any = LlamaForCausalLM(config)
-        self.model = built.to(getattr(torch, self._dtype)).eval()
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(getattr(torch, self._dtype))
+        try:
+            with torch.device(device):
+                built: Any = LlamaForCausalLM(config)
+        finally:
+            torch.set_default_dtype(before)
+        self.model = built.eval()
         self._device = torch.device(self.model.device)
         if self._device.type == "cpu":
             attention.use(self.model)
-        self.vocabulary: Any = Words(vocabulary)
+        self.vocabulary: Any = self.vocabulary_of(shape)
         size = next(self.model.parameters()).element_size()
         self._room = Room(self._device, token_bytes=token_bytes(config, size), row_bytes=4 * PASSES * vocabulary)

@@ -24,6 +24,8 @@ from django.core.cache import cache
 from django.core.files import locks
 from django.http import HttpRequest
 
+from common.languages import marked
+
 #: All attempts are forgotten this long after the last one that was counted.
 WINDOW_SECONDS = 15 * 60
 #: Wrong passwords from one address: for one user name, and for all names. A class or a lab may share an address.
@@ -32,7 +34,7 @@ MOST_FOR_A_NAME, MOST_FOR_AN_ADDRESS = 10, 100
 MOST_FOR_AN_ACCOUNT, SLOWED_SECONDS = 30, 60
 #: How long an address counts as familiar for a user who has signed in from it.
 FAMILIAR_SECONDS = 30 * 24 * 3600
-WAIT = "There were too many wrong passwords. Wait 15 minutes, then try again."
+WAIT = marked("There were too many wrong passwords. Wait 15 minutes, then try again.")
 #: The prefix of an IPv6 address that one customer gets. Within it, they can choose any address.
 IPV6_PREFIX = 64
 

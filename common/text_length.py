@@ -74,3 +74,10 @@ def count_characters(text: str) -> int:
     if text.isascii():
         return len(text)
     return sum(_STARTS_INVISIBLE.match(character) is None for character in _CHARACTER.findall(text))
+
+
+def is_between_characters(text: str, at: int) -> bool:
+    """Whether the place before code point ``at`` is not inside a character as people count them."""
+    if text.isascii() or at in (0, len(text)):
+        return True
+    return any(match.start() == at for match in _CHARACTER.finditer(text))

@@ -105,7 +105,10 @@ class MarketWorker:
 
     def join(self, link: str, password: str) -> None:
         """Follows the invitation and signs in as a new worker. Raises OffTrack."""
-        form = self.site.open(link).forms[-1]
+        page = self.site.open(link)
+        form = page.form(re.compile(r"/join/"))
+        if form is None:
+            raise OffTrack(f"{page.url} has no form to join.")
         account = {"username": self.worker.name, "password": password, "country": "DE"}
         joined = self.site.open(form.action, form.fields | account)
         if urlsplit(joined.url).path != "/marketplace/":

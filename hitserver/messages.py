@@ -19,12 +19,22 @@ from babel.messages.pofile import read_po, write_po
 from django.utils.translation.template import templatize
 
 from annotation import languages
+from common.languages import marks_in
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "locale"
 #: Where workers' strings are. Templates of the console are not among them.
 PYTHON = (
+    "accounts/signing_in.py",
     "annotation/languages.py",
+    "common/brake.py",
+    "common/languages.py",
+    "marketplace/clock.py",
+    "marketplace/countries.py",
+    "marketplace/questions/*.py",
+    "marketplace/services/**/*.py",
+    "marketplace/sites/work/*.py",
+    "marketplace/templatetags/market.py",
     "annotation/people/own_record.py",
     "annotation/platforms/**/*.py",
     "annotation/recruiting/pages/arrival.py",
@@ -41,8 +51,9 @@ TEMPLATES = (
     "annotation/recruiting/pages/templates/recruiting/hand_in.html",
     "annotation/recruiting/pages/templates/recruiting/at_limit.html",
     "annotation/task_types/**/templates/**/*.html",
+    "marketplace/templates/marketplace/work/*.html",
 )
-SCRIPTS = tuple(f"static/{name}" for name in languages.SCRIPTS)
+SCRIPTS = (*(f"static/{name}" for name in languages.SCRIPTS), "static/marketplace.js")
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None, "t": None, "tn": (1, 2)}
 #: Plural rules. The number of forms and the rule are those of a catalogue's header.
 PLURALS = {
@@ -66,7 +77,6 @@ PLURALS = {
     "zh-hans": "nplurals=1; plural=0;",
     "zh-hant": "nplurals=1; plural=0;",
 }
-_PLACEHOLDER = re.compile(r"%\((\w+)\)s|\{(\w+)\}|</?\w+>")
 _JS_STRING = r'"((?:[^"\\]|\\.)*)"'
 _JS_CALL = re.compile(rf"\b(tn?)\({_JS_STRING}(?:, {_JS_STRING})?")
 
@@ -154,18 +164,14 @@ def _problems_of(code: str, wanted: Any, message: Message | None, number_of_form
     if wanted.pluralizable and len(texts) != number_of_forms:
         return [f"{code}: {wanted.id!r} has {len(texts)} plural forms, not {number_of_forms}"]
     ids = wanted.id if wanted.pluralizable else (wanted.id,)
-    needed, allowed = _marks(ids[-1]), set().union(*map(_marks, ids))
+    needed, allowed = marks_in(ids[-1]), set().union(*map(marks_in, ids))
     lines = []
     for text in texts:
         # Forms for one or two often say the number in words.
-        missing = set() if wanted.pluralizable and text != texts[-1] else needed - _marks(text)
-        if missing or _marks(text) - allowed:
+        missing = set() if wanted.pluralizable and text != texts[-1] else needed - marks_in(text)
+        if missing or marks_in(text) - allowed:
             lines.append(f"{code}: the placeholders of {text!r} are not those of {wanted.id!r}")
     return lines
-
-
-def _marks(text: str) -> set[str]:
-    return {match.group(0) for match in _PLACEHOLDER.finditer(text)}
 
 
 def update(code: str) -> None:

@@ -130,13 +130,13 @@ TEMPLATES: list[dict[str, Any]] = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
             ],
-            "builtins": ["annotation.templatetags.worded"],
-            "loaders": [("annotation.language_templates.Loader", TEMPLATE_LOADERS)],
+            "builtins": ["common.worded"],
+            "loaders": [("common.language_templates.Loader", TEMPLATE_LOADERS)],
         },
     },
 ]
 LANGUAGE_CODE = "en"
-# Workers' pages alone have other languages (annotation.languages). To look up the language for every number took 5%
+# Workers' pages alone have other languages (common.languages). To look up the language for every number took 5%
 # of a worker's page, and for every text 25%.
 USE_I18N = False
 LOCALE_PATHS = [BASE_DIR / "locale"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.utils import timezone
+
+from common.languages import moment
 
 
 def now() -> datetime:
@@ -33,8 +35,8 @@ def set_offset(ahead: timedelta) -> None:
 
 
 def in_words(when: datetime) -> str:
-    """The format that all pages use: 31 Jan 2026, 23:59 UTC."""
-    return f"{when.astimezone(UTC):%-d %b %Y, %H:%M} UTC"
+    """The format that all pages use: 31 Jan 2026, 23:59 UTC, or that of the worker's language."""
+    return moment(when)
 
 
 def controls_are_on() -> bool:

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from marketplace.endpoint import endpoint
 from marketplace.sites.work.external_submit import external_submit
+from marketplace.sites.work.page import in_their_language
 from marketplace.sites.work.task_groups import as_on_mturk
 
 urlpatterns = [
@@ -11,7 +12,7 @@ urlpatterns = [
     path("marketplace/api/", endpoint, name="market_api"),
     path("marketplace/operate/", include("marketplace.sites.operate.urls")),
     path("marketplace/", include("marketplace.sites.work.urls")),
-    path("mturk/externalSubmit", external_submit, name="market_submit"),
+    path("mturk/externalSubmit", in_their_language(external_submit), name="market_submit"),
     # The addresses that tools print for workers, with Amazon's host replaced by ours.
     path("mturk/preview", as_on_mturk),
     path("mturk/previewandaccept", as_on_mturk),

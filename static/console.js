@@ -71,9 +71,9 @@
   }
 
   // Lists of entries: buttons add and remove them. Numbers stay without gaps, so that none is lost on the server.
-  for (const list of document.querySelectorAll("[data-rows]")) {
+  const growing = (list) => {
     const add = list.querySelector("[data-add]");
-    if (!add) continue;
+    if (!add) return;
     const entries = () => [...list.querySelectorAll("[data-entry]")];
     const boxes = (entry) => entry.querySelectorAll("input, select");
     const filled = (entry) => [...boxes(entry)].some((box) => box.value.trim());
@@ -111,6 +111,85 @@
         (boxes(beside)[0] || add).focus();
         list.dispatchEvent(new Event("input", { bubbles: true }));
         list.dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    });
+  };
+  for (const list of document.querySelectorAll("[data-rows]")) growing(list);
+
+  // Questions of a form: buttons add, move and remove blocks, and a kind brings its settings.
+  for (const list of document.querySelectorAll("[data-blocks]")) {
+    const add = list.querySelector("[data-add-block]");
+    if (!add) continue;
+    const name = list.dataset.blocks;
+    const blocks = () => [...list.querySelectorAll("[data-block]")];
+    const kindOf = (block) => block.querySelector("[data-choose-kind]");
+    const empty = blocks().at(-1).cloneNode(true);
+    let next = blocks().length;
+    const number = () => blocks().forEach((block, at) => {
+      const label = block.querySelector("[data-number]");
+      if (label) label.textContent = at + 1;
+      block.querySelector("[name$='-place']").value = at + 1;
+      block.querySelector("[data-up]").disabled = at === 0;
+      block.querySelector("[data-down]").disabled = at === blocks().length - 1;
+    });
+    const renumber = (block, from, to) => {
+      for (const part of block.querySelectorAll("[name], [id], [for]")) {
+        for (const attribute of ["name", "id", "for"]) {
+          const value = part.getAttribute(attribute);
+          if (value) part.setAttribute(attribute, value.replace(`${name}-${from}`, `${name}-${to}`));
+        }
+      }
+    };
+    const changed = () => {
+      number();
+      add.hidden = blocks().length >= Number(list.dataset.most);
+      list.dispatchEvent(new Event("change", { bubbles: true }));
+    };
+    for (const block of blocks()) {
+      if (!kindOf(block).value && blocks().length > 1) block.remove();
+      for (const button of block.querySelectorAll("[data-up], [data-down], [data-remove-block]")) button.hidden = false;
+    }
+    for (const part of empty.querySelectorAll("[data-up], [data-down], [data-remove-block]")) part.hidden = false;
+    list.querySelector(":scope > [data-without-script]").hidden = true;
+    number();
+    add.hidden = false;
+    list.addEventListener("change", (event) => {
+      const chooser = event.target.closest("[data-choose-kind]");
+      if (!chooser) return;
+      const settings = chooser.closest("[data-block]").querySelector("[data-settings]");
+      const template = list.querySelector(`:scope > template[data-kind="${CSS.escape(chooser.value)}"]`);
+      settings.replaceChildren(...(template ? [template.content.cloneNode(true)] : []));
+      const prefix = chooser.name.replace(/-kind$/, "");
+      for (const part of settings.querySelectorAll("[name], [id], [for], [aria-describedby]")) {
+        for (const attribute of ["name", "id", "for", "aria-describedby"]) {
+          const value = part.getAttribute(attribute);
+          if (value) part.setAttribute(attribute, value.replaceAll(`${name}-__n__`, prefix));
+        }
+      }
+      for (const rows of settings.querySelectorAll("[data-rows]")) growing(rows);
+    });
+    list.addEventListener("click", (event) => {
+      const block = event.target.closest("[data-block]");
+      if (event.target.closest("[data-add-block]")) {
+        const copy = empty.cloneNode(true);
+        renumber(copy, empty.querySelector("[data-choose-kind]").name.match(/-(\d+)-kind$/)[1], next);
+        next += 1;
+        add.before(copy);
+        changed();
+        kindOf(copy).focus();
+      } else if (event.target.closest("[data-remove-block]")) {
+        const beside = block.previousElementSibling || block.nextElementSibling;
+        block.remove();
+        changed();
+        (beside && kindOf(beside) || add).focus();
+      } else if (event.target.closest("[data-up]") && block.previousElementSibling) {
+        block.previousElementSibling.before(block);
+        changed();
+        event.target.focus();
+      } else if (event.target.closest("[data-down]") && block.nextElementSibling.matches("[data-block]")) {
+        block.nextElementSibling.after(block);
+        changed();
+        event.target.focus();
       }
     });
   }

@@ -29,7 +29,7 @@
 
   // --- which keys stand for which answer ---
 
-  function inputs(question) { return all("input[type=radio], input[type=checkbox]", question.node); }
+  function inputs(question) { return question.node.dataset.keys === "none" ? [] : all("input[type=radio], input[type=checkbox]", question.node); }
   function labelOf(field) {
     var name = field.parentNode.querySelector(".name, .line");
     return name && name.firstChild ? name.firstChild.textContent.trim() : "";

@@ -1,6 +1,7 @@
 // Every page of the marketplace works without this file. It runs on phones from 2017: no newer syntax.
 (() => {
   "use strict";
+  const t = window.hitserverWords.t;
 
   // The time left on a piece of work: counted here, checked by the server.
   const clock = document.querySelector("[data-seconds-left]");
@@ -19,7 +20,7 @@
       clock.parentElement.classList.toggle("over", left === 0);
       if (over) over.hidden = left > 0;
       // A screen reader hears of it at five minutes, at one, and at the end; not every second.
-      for (const [mark, words] of [[300, "Five minutes left."], [60, "One minute left."], [0, over ? over.textContent : "Time is up."]]) {
+      for (const [mark, words] of [[300, t("Five minutes left.")], [60, t("One minute left.")], [0, over ? over.textContent : t("Time is up.")]]) {
         if (left <= mark && announced > mark) {
           announced = mark;
           if (spoken) spoken.textContent = words;
@@ -31,10 +32,12 @@
   }
 
   // Workers see times in their own time zone; the server sends UTC.
+  const language = document.documentElement.lang;
+  const locale = { en: "en-GB", ar: "ar-u-nu-latn" }[language] || language;
   for (const time of document.querySelectorAll(".market time[datetime]")) {
     const format = { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
     time.title = time.textContent;
-    time.textContent = new Intl.DateTimeFormat("en-GB", format).format(new Date(time.dateTime));
+    time.textContent = new Intl.DateTimeFormat(locale, format).format(new Date(time.dateTime));
   }
 
   // Whether to accept the next task automatically is saved without leaving the page, which would lose answers.
@@ -85,7 +88,7 @@
         problem.remove();
         return;
       }
-      problem.textContent = `“${file.name}” has ${inWords(file.size)}. A file can have at most ${inWords(most)}.`;
+      problem.textContent = t("“%(name)s” has %(size)s. A file can have at most %(most)s.", { name: file.name, size: inWords(file.size), most: inWords(most) });
       input.value = "";
       input.before(problem);
     });
@@ -143,7 +146,7 @@
       if (event.defaultPrevented) return;
       if (sent) event.preventDefault();
       sent = true;
-      if (button) button.textContent = "Sending…";
+      if (button) button.textContent = t("Sending…");
     });
     window.addEventListener("pageshow", () => {
       sent = false;

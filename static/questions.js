@@ -10,6 +10,7 @@
   function all(selector, root) { return Array.prototype.slice.call((root || document).querySelectorAll(selector)); }
 
   function kindOf(node) {
+    if (node.querySelector("[data-value]")) { return "field"; }
     if (node.querySelector("textarea")) { return "text"; }
     if (node.querySelector("select")) { return "ranking"; }
     return node.querySelector("input[type=checkbox]") ? "choices" : "choice";
@@ -18,7 +19,7 @@
   var list = all("[data-question]", task).map(function (node) {
     var data = node.dataset;
     return {
-      node: node, key: data.question, kind: kindOf(node), text: node.querySelector("textarea"),
+      node: node, key: data.question, kind: kindOf(node), field: node.querySelector("[data-value]"), text: node.querySelector("textarea:not([data-value])"),
       required: "required" in data, shownIf: data.shownIf, shownValues: (data.shownValues || "").split("|"),
       minWords: +data.minWords || 0, maxWords: +data.maxWords || Infinity,
       minChars: +data.minChars || 0, maxChars: +data.maxChars || Infinity,
@@ -37,6 +38,7 @@
   /** What was answered, as one text; empty for nothing. */
   function value(question) {
     if (question.kind === "text") { return blank(question.text.value) ? "" : question.text.value; }
+    if (question.kind === "field") { return question.field.value.trim() || (question.node.querySelector("[data-none]:checked") ? "none" : ""); }
     return (question.kind === "ranking" ? ranks(question) : chosen(question)).join("");
   }
   function complete(question) {
@@ -129,6 +131,7 @@
     if (question.kind === "choices") { return choicesProblem(question); }
     if (!value(question)) {
       if (!question.required) { return ""; }
+      if (question.kind === "field") { return question.field.dataset.missing || t("Please choose one answer."); }
       return question.kind === "ranking" ? t("Please give each option a rank.") : t("Please choose one answer.");
     }
     if (question.kind === "ranking" && !complete(question)) {
@@ -144,7 +147,7 @@
       if (!question.shownIf) { return; }
       var other = list.filter(function (one) { return one.key === question.shownIf; })[0];
       if (!other || other === question) { return; }
-      var given = other.kind === "text" ? [other.text.value.trim()] : chosen(other);
+      var given = other.kind === "text" ? [other.text.value.trim()] : other.kind === "field" ? [value(other)] : chosen(other);
       question.node.hidden = other.node.hidden || !given.some(function (one) {
         return question.shownValues.indexOf(one) >= 0;
       });
@@ -201,6 +204,7 @@
     /** Once everything that was typed before is filled in. */
     start: function () {
       list.forEach(function (question) { if (question.kind === "ranking") { addButtons(question); } });
+      task.dispatchEvent(new Event("filled"));
       task.addEventListener("input", show);
       show();
     }

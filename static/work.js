@@ -284,7 +284,7 @@
 
   function describe(question, error) {
     var id = "f-" + question.key + "-error";
-    var target = question.text || question.node;
+    var target = question.text || question.field || question.node;
     var ids = (target.getAttribute("aria-describedby") || "").split(" ").filter(function (one) {
       return one && one !== id;
     });
@@ -295,7 +295,7 @@
       node.className = "error";
       node.id = id;
       node.textContent = error;
-      var before = question.text || question.node.querySelector(".points");
+      var before = question.text || (question.field ? question.field.closest("[data-plain]") || question.field.parentNode : question.node.querySelector(".points"));
       before.parentNode.insertBefore(node, before);
       ids.push(id);
       target.setAttribute("aria-invalid", "true");
@@ -331,6 +331,7 @@
       var item = document.createElement("li");
       var link = document.createElement("a");
       link.href = "#f-" + one.question.key;
+      link.dir = "auto";
       link.textContent = name(one.question, one.number);
       item.appendChild(link);
       item.appendChild(document.createTextNode(" " + one.error));

@@ -23,6 +23,8 @@ PART_TEXT_2 = "part_text_2"
 RESERVED = frozenset((*WHO, *ITEM, *PART, PART_TEXT_2, *ANSWER, *USE, *SUBMISSION, *WORKER))
 #: The prefix of an arm's factors, and that of an item's column with a name of ours.
 ARM_FACTOR, OWN = "arm:", "item:"
+#: The prefix of what workers answered about themselves, before or after their tasks.
+WORKER_FACTOR = "worker:"
 #: A table with all of these is an export ``long``.
 MARKS = ("worker", "item", "role", "about", "criterion", "scale_level", "value", "answer_text", "included")
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from analysis.answer_files.columns import ARM_FACTOR, MARKS
+from analysis.answer_files.columns import ARM_FACTOR, MARKS, WORKER_FACTOR
 from analysis.input_errors import InputError, number_in, shown
 from analysis.tables import header_of, read_columns
 from common.cells import restore_cell
@@ -172,8 +172,9 @@ class AnswerFile(ABC):
         for factor in self.factors:
             if name in (factor.name, factor.column):
                 return factor
-        column = name if name in self.names else f"{ARM_FACTOR}{name}"
-        if column not in self.names:
+        possible = (name, f"{ARM_FACTOR}{name}", f"{WORKER_FACTOR}{name}")
+        column = next((column for column in possible if column in self.names), "")
+        if not column:
             listed = ", ".join(shown(existing) for existing in list(self.names)[:40])
             raise InputError(self.path, f'column "{name}"', "there is no such column", f"the columns are {listed}")
         return LevelColumn(name, column)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.answer_files.columns import ARM_FACTOR, RESERVED, named_apart
+from analysis.answer_files.columns import ARM_FACTOR, RESERVED, WORKER_FACTOR, named_apart
 from analysis.answer_files.files import AnswerFile, Criterion, Detection, LevelColumn
 from analysis.data import StudyData
 from analysis.description import Scale
-from analysis.factors import arm_levels, factors_of, level_names, levels_in_order
+from analysis.factors import arm_levels, factors_of, level_names, levels_in_order, questionnaire_levels
 from analysis.input_errors import InputError
 from analysis.tables import require_columns
 
@@ -108,6 +108,11 @@ class BundleFile(RowsFile):
             levels = arm_levels(description, factor)
             if factor in named or len({*levels.values()} - {""}) > 1:
                 makers[f"{ARM_FACTOR}{factor}"] = partial(self._taken, "arm", levels)
+        for asked in (question for around in description.questionnaires for question in around.questions):
+            if asked.scale.points or asked.targets:
+                makers[f"{WORKER_FACTOR}{asked.topic}"] = partial(
+                    self._taken, "worker", questionnaire_levels(self.data, asked)
+                )
         about_what = dict.fromkeys(items.index, "own" if description.own_work else "item")
         makers["about"] = partial(self._taken, "item", about_what)
         makers["role"] = partial(self._taken, "item", items["role"])

@@ -28,7 +28,7 @@ def limits_in_words(question: QuestionDescription) -> str:
     for unit, one, several in (("words", "one word", "words"), ("chars", "one character", "characters")):
         for end, phrase in (("min", "at least"), ("max", "at most")):
             if number := bounds.get(f"{end}_{unit}"):
-                parts.append(f"{phrase} {one if number == 1 else f'{number:,} {several}'}")
+                parts.append(f"{phrase} {one if number == 1 else f'{number:,g} {several}'}")
     return ", ".join(parts)
 
 

@@ -11,6 +11,7 @@ TABLES_IN_WORDS = {
     "own_ratings": "one row for each rating of an item by the writer of its text",
     "adjudications": "one row for each option of an item whose answers were settled by people",
     "stopped": "one row for each task that a worker stopped for part pay",
+    "questionnaires": "one row for each answer to a question before or after the tasks, or about the instructions",
 }
 
 _SUBMISSION = "Number of the submission."
@@ -108,6 +109,20 @@ COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
         "owed": "Part pay owed in US dollars.",
         "paid": "Part pay paid in US dollars.",
         "stopped_at": "When the worker stopped.",
+    },
+    "questionnaires": {
+        "worker": _WORKER,
+        "synthetic": _SIMULATED,
+        "arm": _ARM,
+        "questionnaire": "before (the first task), comprehension (a check of what they had understood) or after.",
+        "attempt": "Number of the try, from 1.",
+        "question": _QUESTION,
+        "target": "The option, for a question with several choices; else empty.",
+        "value": "The answer: the number of a point or option, or 1 or 0 for an option with several choices.",
+        "text": "The answer in words, for an open question.",
+        "passed": "Whether these answers let the worker take part (yes or no); empty if nothing depended on them.",
+        "seconds": "Time on the question as the browser measured it.",
+        "answered_at": "When the questionnaire was sent.",
     },
 }
 #: Columns that name a row of another table: by table and column, that table and its column.

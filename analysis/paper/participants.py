@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from analysis.description import StudyDescription
-from analysis.paper.prose import Numbers, Paragraph, blank, listed, words
-from common.words import duration, money
+from analysis.paper.prose import Numbers, Paragraph, blank, listed, quoted, words
+from common.words import counted, duration, money
 
+#: The section about questionnaires before and after the tasks.
+AROUND = ("sections", "questionnaires")
 DESIGN, DATA, PAY = ("sections", "design"), ("sections", "data"), ("sections", "time", "pay")
 
 
@@ -21,11 +23,49 @@ def participants_paragraph(study: StudyDescription, numbers: Numbers) -> Paragra
     workers = numbers.counted("worker", *DATA, "workers")
     simulated = numbers.value(*DATA, "workers_simulated")
     of_them = f", {numbers.count(*DATA, 'workers_simulated')} of them simulated" if simulated else ""
-    sentences.append(
-        f"The analysis includes {workers}{of_them} "
-        f"({blank('age, gender, first language, education and expertise of the workers, as far as you know them')})."
-    )
+    answers = answer_sentences(numbers)
+    what = "age, gender, first language, education and expertise of the workers, as far as you know them"
+    gap = "" if answers else f" ({blank(what)})"
+    sentences += [f"The analysis includes {workers}{of_them}{gap}.", *answers, *turned_away_sentences(study, numbers)]
     return Paragraph("Participants", sentences)
+
+
+def answer_sentences(numbers: Numbers) -> list[str]:
+    """What the workers in the analysis answered before or after their tasks, with the number who gave each answer."""
+    sentences = []
+    for number, question in enumerate(numbers.value(*AROUND, "questions") or []):
+        way = (*AROUND, "questions", number, "answers")
+        answers = [
+            f"{words(row['answer'])} ({numbers.count(*way, place, 'workers')})"
+            for place, row in enumerate(question["answers"])
+        ]
+        if answers:
+            sentences.append(f"Asked {quoted(question['question'])}, they answered: {listed(answers)}.")
+    return sentences
+
+
+def turned_away_sentences(study: StudyDescription, numbers: Numbers) -> list[str]:
+    """Whose answers ended their participation, and how many there were."""
+    sentences = []
+    if study.screening:
+        conditions = "; ".join(words(condition) for condition in study.screening)
+        sentences.append(f"Some answers before the first task screened people out: {conditions}.")
+    check = next((asked for asked in study.questionnaires if asked.name == "comprehension"), None)
+    if check is not None:
+        questions, tries = counted(len(check.questions), "question"), counted(check.tries, "try")
+        sentences.append(
+            f"Before the first task, people had to answer {questions} about the instructions correctly, in {tries}."
+        )
+    reasons = {"screened_out": "screened out", "not_understood": "turned away after the last try"}
+    parts = [
+        f"{numbers.counted_as('person', 'people', *AROUND, 'turned_away', reason)} "
+        f"{'was' if study.turned_away[reason] == 1 else 'were'} {what}"
+        for reason, what in reasons.items()
+        if study.turned_away.get(reason)
+    ]
+    if parts:
+        sentences.append(f"{listed(parts)}; they rated nothing and are in no other figure.")
+    return sentences
 
 
 def recruitment_sentences(study: StudyDescription) -> list[str]:

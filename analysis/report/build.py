@@ -32,7 +32,9 @@ from analysis.report.sections import (
     own_ratings,
     preference,
     productions,
+    questionnaires,
     scales,
+    spans,
     stopped,
     story_texts,
     systems,
@@ -64,6 +66,7 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "human_or_machine": detection.make_section,
     "coding": coding.make_section,
     "item_scores": item_scores.make_section,
+    "spans": spans.make_section,
 }
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"
@@ -111,6 +114,7 @@ def make_sections(source: Source) -> list[Section]:
         ("design", "What was asked", design.make_section),
         ("data", "Data", collected.make_section),
         ("stopped", "Stopped early", stopped.make_section),
+        ("questionnaires", "Who took part", questionnaires.make_section),
         ("workers", "Workers", workers.make_section),
         ("time", "Time", times.make_section),
         ("texts", "Texts by workers", texts.make_section),
@@ -216,4 +220,6 @@ def left_out_lines(source: Source) -> list[str]:
         lines.append(f"They include {simulated:,} of {counted(len(used), 'submission')} by simulated workers.")
     if stopped_hits := len(source.data.stopped):
         lines.append(f"{counted(stopped_hits, 'hit')} that workers stopped for part pay gave no ratings.")
+    if turned_away := questionnaires.turned_away_in_words(dict(source.description.turned_away)):
+        lines.append(turned_away)
     return lines

@@ -23,6 +23,7 @@ from annotation.studies.declared_factors import FactorForm
 from annotation.studies.study_files import REQUIRED
 from annotation.study_forms import ArmForm, StudyForm
 from annotation.table_files import ReadingOptions, Table, read_table
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.registry import all_types
 from annotation.work.quality_rules import ExclusionForm, QualityForm
 
@@ -125,6 +126,7 @@ def study_schema() -> dict[str, Any]:
         **fields_schema(StudyForm().fields),
         "config": ANY_OBJECT | {"description": "The settings of the task type. See the operation task_types_get."},
         "texts": TEXTS | {"description": "Own wordings by the name of the text. See the operation wording_get."},
+        "interface": TEXTS | {"description": "Own wordings of buttons, notices and errors, by the English text."},
         "arms": {"type": "array", "items": arm, "description": "What differs between groups of participants."},
         "exclude_studies": {
             "type": "array",
@@ -139,6 +141,7 @@ def study_schema() -> dict[str, Any]:
             "additionalProperties": factor_schema(),
             "description": "What the report compares: the settings of each factor by its name.",
         },
+        **fields_schema(QuestionnairesForm.base_fields),
         "items": {
             "description": "The rows themselves, or where items come from: {“from_run”: NAME} or {“from_study”: NAME}.",
             "oneOf": [{"type": "array", "items": ANY_OBJECT}, ANY_OBJECT],

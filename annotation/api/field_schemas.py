@@ -9,6 +9,8 @@ from django import forms
 from django.core.validators import MaxValueValidator, MinValueValidator
 
 from annotation.study_forms import bound, choices_of
+from annotation.task_types.described_questions import DescribedQuestionsField
+from annotation.task_types.questionnaire_form import ConditionsField, EntriesField
 from annotation.task_types.settings import TableField
 
 
@@ -29,6 +31,12 @@ def field_schema(field: forms.Field, name: str) -> dict[str, Any]:
 
 
 def _values(field: forms.Field) -> dict[str, Any]:
+    if isinstance(field, DescribedQuestionsField):
+        record: dict[str, Any] = {"type": "object"}
+        entry = {"anyOf": [record, {"type": "string"}]} if isinstance(field, EntriesField) else record
+        return {"type": "array", "items": entry, "minItems": field.least, "maxItems": field.most}
+    if isinstance(field, ConditionsField):
+        return {"type": "object", "additionalProperties": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
     if isinstance(field, TableField):
         cells = {cell.name: {"type": "string", "description": cell.label} for cell in field.cells}
         row = {"type": "string"} if "" in cells else {"type": "object", "properties": cells}

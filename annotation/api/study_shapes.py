@@ -12,6 +12,8 @@ from annotation.models import Arm, Study
 from annotation.platforms import link
 from annotation.studies.spec import stored_factors
 from annotation.study_forms import StudyForm
+from annotation.task_types.questionnaire_form import QuestionnairesForm
+from annotation.task_types.questionnaires import TRIES
 from annotation.work.quality_rules import rules_of
 
 ANY_OBJECT = {"type": "object", "additionalProperties": {}}
@@ -57,9 +59,24 @@ class StudyShape(StudySummary):
     factors = SerializerMethodField()
     config = SerializerMethodField()
     texts = serializers.DictField(child=serializers.CharField(), read_only=True)
+    interface = serializers.DictField(child=serializers.CharField(), read_only=True)
     platforms = serializers.DictField(child=serializers.DictField(), read_only=True)
     quality_control = SerializerMethodField()
     exclude = SerializerMethodField()
+    before = serializers.ListField(source="questionnaires.before", default=list, read_only=True)
+    comprehension = serializers.ListField(source="questionnaires.comprehension", default=list, read_only=True)
+    comprehension_tries = serializers.IntegerField(
+        source="questionnaires.comprehension_tries", default=TRIES, read_only=True
+    )
+    comprehension_message = serializers.CharField(
+        source="questionnaires.comprehension_message", default="", read_only=True
+    )
+    screen_out = serializers.JSONField(source="questionnaires.screen_out", default={}, read_only=True)
+    screen_out_message = serializers.CharField(source="questionnaires.screen_out_message", default="", read_only=True)
+    screen_out_reward = serializers.FloatField(
+        source="questionnaires.screen_out_reward", default=None, allow_null=True, read_only=True
+    )
+    after = serializers.ListField(source="questionnaires.after", default=list, read_only=True)
     link = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 
@@ -67,12 +84,14 @@ class StudyShape(StudySummary):
         own = (
             "config",
             "texts",
+            "interface",
             "platforms",
             "quality_control",
             "exclude",
             "exclude_studies",
             "arms",
             "factors",
+            *QuestionnairesForm.base_fields,
             "link",
         )
         fields = tuple(dict.fromkeys([*StudySummary.Meta.fields, *StudyForm.Meta.fields, *own]))

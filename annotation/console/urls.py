@@ -19,9 +19,11 @@ from annotation.results.pages import exports, planning, reports
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
     arms,
+    around_tasks,
     duplicate,
     factors,
     images,
+    interface,
     items,
     members,
     preview,
@@ -115,7 +117,14 @@ urlpatterns = [
     path(STUDY + "settings/", setup.settings_of_study, name="console_settings"),
     path(STUDY + "quality/", quality.quality, name="console_quality"),
     path(STUDY + "quality/check/", quality.check, name="console_quality_check"),
+    path(STUDY + "questionnaires/", around_tasks.questionnaires, name="console_questionnaires"),
+    path(
+        STUDY + "questionnaires/<slug:questionnaire>/",
+        around_tasks.questionnaire_preview,
+        name="console_questionnaire_preview",
+    ),
     path(STUDY + "factors/", factors.factors, name="console_factors"),
+    path(STUDY + "interface/", interface.interface, name="console_interface"),
     path(STUDY + "arms/", arms.arms, name="console_arms"),
     path(STUDY + "arms/<int:number>/", arms.arm, name="console_arm"),
     path(STUDY + "upload/", upload.upload, name="console_upload"),

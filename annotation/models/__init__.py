@@ -8,6 +8,7 @@ from annotation.models.offers import Offer, Pull
 from annotation.models.platform_accounts import PlatformAccount
 from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
+from annotation.models.questionnaires import QuestionnaireDraft, QuestionnaireReply
 from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.trail import (
@@ -72,6 +73,8 @@ __all__ = [
     "Pull",
     "QualificationType",
     "QualityCheck",
+    "QuestionnaireDraft",
+    "QuestionnaireReply",
     "Rating",
     "RedactionGate",
     "Review",

@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from accounts.models import MemberRole, Team, slug_validator
-from annotation.languages import CHOICES
+from annotation.languages import CHOICES, Voice, voice
 
 SLUG = slug_validator("story-diversity-1")
 
@@ -61,6 +61,10 @@ class Study(models.Model):
         choices=CHOICES,
         help_text="Of the interface that workers see.",
     )
+    item_language = models.CharField(
+        max_length=35, blank=True, help_text="Of the texts that workers judge, if it is not that of the interface."
+    )
+    interface = models.JSONField(default=dict, help_text="Own wordings of the interface, by the English text.")
     contact = models.CharField(max_length=200, blank=True, help_text="Whom workers write to.")
     feedback_box = models.BooleanField(default=True)
     ratings_per_item = models.PositiveSmallIntegerField(default=10, validators=[MinValueValidator(1)])
@@ -126,6 +130,9 @@ class Study(models.Model):
     )
     exclusion = models.JSONField(default=dict, help_text="Rules that exclude submissions from the analysis.")
     factors = models.JSONField(default=dict, help_text="What findings compare: settings by factor. Empty: suggestions.")
+    questionnaires = models.JSONField(
+        default=dict, help_text="What participants are asked before and after, and whom the answers turn away."
+    )
     items_read_with = models.JSONField(default=dict, help_text="The settings that decided how the items were read.")
     has_authors = models.BooleanField(default=False, help_text="Some items were written by workers.")
     seed = models.PositiveIntegerField(default=1)
@@ -173,6 +180,10 @@ class Study(models.Model):
             ),
         ]
 
+    def voice(self) -> Voice:
+        """How its workers' pages speak."""
+        return voice(self.language, self.interface, self.item_language)
+
     def __str__(self) -> str:
         return self.slug
 
@@ -198,9 +209,10 @@ class Arm(models.Model):
 
     ``config`` and ``texts`` contain only what differs from the study. ``factors`` are its levels by factor, which arms
     of a factorial design share. ``shown_config`` and ``shown_texts`` contain everything that workers see, fixed when
-    the study goes live. ``n_enrolled`` counts participants. It changes in the transaction that enrols one, under this
-    row's lock. ``shares_items``: some main item lies in several of its hits, so which hits a worker may still get
-    depends on the hits that they have had.
+    the study goes live. ``n_enrolled`` counts participants, without those whose answers turned
+    them away. It changes in the transaction that enrols or turns away one, under this row's lock. ``shares_items``:
+    some main item lies in several of its hits, so which hits a worker may still get depends on the hits that they have
+    had.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="arms")

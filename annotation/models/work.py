@@ -70,6 +70,10 @@ class Invitation(models.Model):
 class Participant(models.Model):
     """A worker in one study. The pseudonym is stable within the study and cannot be linked across studies."""
 
+    class TurnedAway(models.TextChoices):
+        SCREENED_OUT = "screened_out", "Screened out"
+        NOT_UNDERSTOOD = "not_understood", "Failed the comprehension check"
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="participants")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="participations")
     pseudonym = models.CharField(max_length=20)
@@ -85,6 +89,13 @@ class Participant(models.Model):
         null=True, blank=True, help_text="When their data were deleted at their request. They get no more hits."
     )
     # Null, because SQLite can add such a column without copying the table.
+    turned_away = models.CharField(
+        max_length=20,
+        null=True,
+        choices=TurnedAway,
+        help_text="Why their answers before the first task ended their participation. They get no hits.",
+    )
+    # Null for the same reason.
     returns_with = models.CharField(
         max_length=64, null=True, editable=False, help_text="Hash of what only the browser that started here can show."
     )

@@ -23,6 +23,8 @@ from annotation.models import (
     PartPayment,
     Payment,
     Pull,
+    QuestionnaireDraft,
+    QuestionnaireReply,
     Step,
     Submission,
 )
@@ -78,11 +80,12 @@ STATES = {
 def own_record(participant_id: int) -> OwnRecord:
     """What the page about a participant's data shows. Raises Participant.DoesNotExist."""
     participant = Participant.objects.select_related("study", "worker", "arm").get(pk=participant_id)
-    speak(participant.study.language)
+    speak(participant.study.voice())
     mine = Assignment.objects.filter(participant=participant)
     counts = [
         (_("Tasks started"), mine.count()),
         (_("Tasks sent"), Submission.objects.filter(participant=participant).count()),
+        (_("Questionnaires answered"), QuestionnaireReply.objects.filter(participant=participant).count()),
         (_("Pages sent"), Step.objects.filter(assignment__in=mine).count()),
         (_("Drafts of pages"), Draft.objects.filter(assignment__in=mine).count()),
         (_("Suggestions shown to you"), Offer.objects.filter(assignment__in=mine).count()),
@@ -101,7 +104,9 @@ def own_record(participant_id: int) -> OwnRecord:
     for ordinal, earned_at, amount, paid in parts.values_list("assignment__ordinal", "created_at", "amount", "paid"):
         earned.append(
             Earning(
-                _("Task %(ordinal)s, stopped") % {"ordinal": ordinal},
+                _("Your answers before the first task")
+                if participant.turned_away
+                else _("Task %(ordinal)s, stopped") % {"ordinal": ordinal},
                 earned_at,
                 amount,
                 STATES["paid" if paid else "to_pay"],
@@ -127,6 +132,7 @@ def entries(participant: Participant) -> Iterator[Entry]:
         yield Entry("you", "agreed to take part", participant.consented_at, True)
     if participant.arm.name:
         yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
+    yield from _questionnaires(participant)
     for work in Assignment.objects.filter(participant=participant).order_by("pk"):
         yield from _work(work)
     for submission in Submission.objects.filter(participant=participant).order_by("pk"):
@@ -143,6 +149,22 @@ def entries(participant: Participant) -> Iterator[Entry]:
     )
     for payment in paid.order_by("pk"):
         yield Entry("pay", f"{payment.get_kind_display()}, USD", payment.created_at, str(payment.amount))
+
+
+def _questionnaires(participant: Participant) -> Iterator[Entry]:
+    for reply in QuestionnaireReply.objects.filter(participant=participant).order_by("pk"):
+        label = f"questionnaire ({reply.get_questionnaire_display().lower()})"
+        number = f", try {reply.attempt}" if reply.questionnaire == "comprehension" else ""
+        yield Entry(label, f"answers{number}", reply.received_at, reply.answers)
+        if reply.timing:
+            yield Entry(label, f"times and pasting{number}", reply.received_at, reply.timing)
+        if reply.passed is not None:
+            yield Entry(label, f"passed{number}", reply.received_at, reply.passed)
+    for draft in QuestionnaireDraft.objects.filter(participant=participant).order_by("pk"):
+        label = f"questionnaire ({draft.get_questionnaire_display().lower()})"
+        yield Entry(label, "not sent", draft.saved_at, draft.answers)
+    if participant.turned_away:
+        yield Entry("you", "taking part ended", None, participant.get_turned_away_display())
 
 
 def _work(work: Assignment) -> Iterator[Entry]:

@@ -31,6 +31,7 @@ from annotation.models import (
     Output,
     Participant,
     PlatformCall,
+    QuestionnaireReply,
     Rating,
     RedactionGate,
     Step,
@@ -176,6 +177,7 @@ def preview(participant: Participant) -> Preview:
     stay = ratings.exclude(value=None).count() if study.keep_ratings else 0
     counts = {
         "submissions": submissions.count(),
+        "questionnaires": QuestionnaireReply.objects.filter(participant=participant).count(),
         "pages sent": Step.objects.filter(assignment__in=mine).count(),
         "drafts": Draft.objects.filter(assignment__in=mine).count(),
         "batches of edits": EventBatch.objects.filter(assignment__in=mine).count(),

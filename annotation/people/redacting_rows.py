@@ -34,6 +34,8 @@ from annotation.models import (
     PlatformCall,
     PlatformJob,
     Pull,
+    QuestionnaireDraft,
+    QuestionnaireReply,
     Rating,
     Review,
     Step,
@@ -112,7 +114,8 @@ def _leave_out(participant: Participant, actor: str) -> None:
 
 
 def _delete_work(participant: Participant, counts: Counts) -> None:
-    """Delete sent pages, drafts, edits, requests for suggestions, fingerprints and, unless they stay, ratings."""
+    """Delete sent pages, questionnaires, drafts, edits, requests for suggestions, fingerprints and, unless they stay,
+    ratings."""
     mine, submissions = _mine(participant), _sent(participant)
     for what, model in (
         ("pages sent", Step),
@@ -122,6 +125,9 @@ def _delete_work(participant: Participant, counts: Counts) -> None:
     ):
         deleted = model._default_manager.filter(assignment__in=mine).delete()[1]
         counts[what] = deleted.get(model._meta.label, 0)
+    questionnaires = QuestionnaireReply.objects.filter(participant=participant)
+    counts["questionnaires"] = questionnaires.delete()[0]
+    counts["drafts"] += QuestionnaireDraft.objects.filter(participant=participant).delete()[0]
     TextPrint.objects.filter(submission__in=submissions).delete()
     ratings = Rating.objects.filter(submission__in=submissions)
     if participant.study.keep_ratings:

@@ -25,6 +25,8 @@ from annotation.models import (
     Output,
     Participant,
     Pull,
+    QuestionnaireDraft,
+    QuestionnaireReply,
     Rating,
     Step,
     Submission,
@@ -93,6 +95,9 @@ def _texts(participant: Participant) -> Iterator[str]:
     for model, column in ((Step, "answers"), (Draft, "answers"), (Pull, "typed")):
         for value in model.objects.filter(assignment__in=mine).values_list(column, flat=True):
             yield from leaves(value)
+    for around in (QuestionnaireReply, QuestionnaireDraft):
+        for answers in around._default_manager.filter(participant=participant).values_list("answers", flat=True):
+            yield from leaves(answers)
     for edits in EventBatch.objects.filter(assignment__in=mine).values_list("edits", flat=True):
         yield from leaves(edits)
     submissions = Submission.objects.filter(participant=participant)

@@ -65,8 +65,8 @@ class Claim:
 class Finish:
     """How a worker reports to the platform that the work is done: by a form, or by opening a link.
 
-    Pages always show ``code``, so that workers can copy it. Without ``form_url`` and ``link`` there is only the code.
-    ``note`` is a sentence for the worker, such as what they are paid.
+    Pages always show ``code``, to copy it. Without ``form_url`` and ``link`` there is only the code. ``note`` is a
+    sentence for the worker; ``paid`` is what the platform itself pays then.
     """
 
     code: str
@@ -74,6 +74,7 @@ class Finish:
     fields: Mapping[str, str] = field(default_factory=dict)
     link: str = ""
     note: str = ""
+    paid: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,16 +279,14 @@ class Platform(ABC):
 
     @classmethod
     def payment_words(cls, settings: Json) -> str:
-        """How and when workers are paid, in words for them. A study's own words replace these.
-
-        ``settings`` are those that the study sets, without defaults.
-        """
+        """How and when workers are paid, in words for them; a study's own words replace these. ``settings`` are those
+        that the study sets, without defaults."""
         return _("The site that you came from pays you when the researchers have approved your work.")
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
-        """How a worker goes back who does not do the work: ``outcome`` is NO_CONSENT or NOT_ELIGIBLE. None: the
-        platform needs to know nothing; they return the work there."""
+        """How a worker goes back who does not do the work; ``outcome``: NO_CONSENT, NOT_ELIGIBLE or one of
+        `Participant.TurnedAway`. None: the platform needs to know nothing; they return the work there."""
         return None
 
     @classmethod

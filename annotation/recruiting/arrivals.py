@@ -58,7 +58,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     another hit), ``had_text_open`` (the same in a hit in progress), ``done`` (they have already sent this hit),
     ``done_elsewhere`` (the same in another posting), ``open_elsewhere`` (they are doing it in another posting),
     ``limit`` (they have done as many hits as one person can), ``limit_open`` (the same with those that they are working
-    on), ``excluded`` (the researchers excluded them, or their data were deleted), ``taken`` (no hit is free for them).
+    on), ``excluded`` (the researchers excluded them, or their data were deleted),
+    ``turned_away`` (by their answers before the first task), ``taken`` (no hit is free for them).
     """
     if posting.withdrawn_at is not None:
         raise NotAdmitted("ended")
@@ -72,6 +73,8 @@ def accept_hit(*, posting: Posting, claim: Claim, expires_at: datetime, consente
     participant = _participant(posting, worker, consented=consented)
     if participant.excluded_at is not None or participant.redacted_at is not None:
         raise NotAdmitted("excluded")
+    if participant.turned_away:
+        raise NotAdmitted("turned_away")
     hit = _any_hit(participant, posting) if posting.gives_any_hit else _own_hit(participant, posting)
     return _take_place(hit, posting, participant, claim, expires_at)
 

@@ -8,11 +8,13 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.db.models import Count
 
 from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
 from annotation.instrument import Instrument
-from annotation.models import Arm, Study
+from annotation.models import Arm, Assignment, Study
 from annotation.recruiting.pay_states import in_state
+from annotation.results.answers_around_tasks import describe_questionnaires, screening_of, turned_away
 from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.review.progress import states_now
 from annotation.studies.declared_factors import declared_factors
@@ -31,6 +33,9 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions = questions_of(instruments)
+    questionnaires = describe_questionnaires(whole_study.asked)
+    around = (question for questionnaire in questionnaires for question in questionnaire.questions)
+    topics = [question.topic for question in (*questions, *around)]
     ways_in = recruitment_of(study)
     sections: list[ReportSection] = []
     for instrument in instruments:
@@ -59,21 +64,33 @@ def describe_study(study: Study) -> StudyDescription:
         scores=scores_of(instruments),
         sections=sections,
         texts=_texts(study, whole_study, questions),
-        assignments=states_now(study),
+        assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
         rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
-        factors=declared_factors(study, arms, [question.topic for question in questions]),
+        factors=declared_factors(study, arms, topics),
         suggested_factors=task.factors(whole_study.config),
         recruitment=ways_in,
         conditions=conditions_of(study, ways_in),
         balance=task.balance,
         minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,
+        questionnaires=questionnaires,
+        screening=screening_of(whole_study.asked),
+        turned_away=turned_away(study),
     )
+
+
+def _assignments(study: Study) -> dict[str, int]:
+    """By state. Those of people who were turned away are counted with those people, not here."""
+    states = states_now(study)
+    rows = Assignment.objects.filter(hit__study=study, participant__turned_away__isnull=False)
+    for state, count in rows.order_by().values_list("state").annotate(n=Count("pk")):
+        states[state] = states.get(state, 0) - count
+    return {state: count for state, count in states.items() if count}
 
 
 def describe_arm(study: Study, arm: Arm) -> ArmDescription:

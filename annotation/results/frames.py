@@ -20,6 +20,7 @@ from analysis.study_tables import (
     ItemRow,
     OfferRow,
     OwnRatingRow,
+    QuestionnaireRow,
     RatingRow,
     StoppedRow,
     SubmissionRow,
@@ -40,6 +41,7 @@ from annotation.models import (
     Study,
     Submission,
 )
+from annotation.results.answers_around_tasks import questionnaire_rows
 from annotation.results.description import describe_study
 from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
@@ -257,6 +259,7 @@ class StudyRows:
         if not self.description.assignments.get(Assignment.State.STOPPED):
             return
         rows = PartPayment.objects.filter(assignment__hit__study=self.study).order_by("pk")
+        rows = rows.filter(assignment__participant__turned_away=None)  # paid for answers, not for a stopped hit
         columns = (
             *("assignment__participant__pseudonym", "assignment__participant__synthetic", "steps_done", "steps_in_all"),
             *("assignment__participant__arm__name", "assignment__hit_id", "amount", "created_at", "payments__amount"),
@@ -276,3 +279,7 @@ class StudyRows:
                 paid=f"{paid:.2f}",
                 stopped_at=row["created_at"],
             )
+
+    def questionnaires(self) -> Iterator[QuestionnaireRow]:
+        """Also of people who could not take part. No query if nothing is asked around the tasks."""
+        return questionnaire_rows(self.study)

@@ -23,6 +23,7 @@ from django.db.models import Count, Max, Sum
 from django.forms.models import model_to_dict
 
 from analysis.report import NUMBERS, PAGE, VERSION, write_report
+from annotation.instrument import asked_around
 from annotation.models import (
     Adjudication,
     Arm,
@@ -32,6 +33,7 @@ from annotation.models import (
     PartPayment,
     Payment,
     Posting,
+    QuestionnaireReply,
     Rating,
     Review,
     Study,
@@ -152,12 +154,19 @@ def fingerprint(study: Study) -> str:
         "pk": study.pk,
         "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
         "arms": list(arms.order_by("position")),
-        "counted": [*counted, extra],
+        "counted": [*counted, extra, _replies(study)],
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
         # A sync changes what is confirmed without a new submission or review.
         "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),
     }
     return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def _replies(study: Study) -> dict[str, int | None]:
+    """Whoever is turned away by their answers has sent one, too. No query if nothing is asked around the tasks."""
+    if not asked_around(study):
+        return {}
+    return QuestionnaireReply.objects.filter(study=study).aggregate(n=Count("pk"), last=Max("pk"))
 
 
 def look(subject: Subject) -> Kept:

@@ -18,13 +18,13 @@ from annotation.studies.factor_notes import factor_notes
 from annotation.studies.images import Images
 from annotation.studies.importing_items import ItemsRead, also_in_rows, read_items, store_items
 from annotation.studies.item_sources import check_run, samples_table
-from annotation.studies.link_identity import identity_warnings
 from annotation.studies.members import add_member
 from annotation.studies.outputs import check_source, read_outputs, set_follow, store_feed
 from annotation.studies.spec import StudySpec, default_values, differing, spec_of
 from annotation.studies.storing import Frozen
 from annotation.studies.study_documents import changes_in
 from annotation.studies.study_files import FileRefused, FromFile, FromRun, FromStudy, StudyFile
+from annotation.studies.wording_notes import study_warnings
 from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import get_type
 from common.problems import Problem, unknown
@@ -119,7 +119,7 @@ def match_study(
     described = _check(file, study, owner, user)
     differences = _differences(study, described, owner)
     if not differences:
-        return Applied(study, False, [], identity_warnings(study) if study else ())
+        return Applied(study, False, [], study_warnings(study) if study else ())
     if described.read is not None and not dry_run:
         described.read.images.write_files()
     with transaction.atomic():
@@ -159,7 +159,7 @@ def _noted(study: Study, differences: Sequence[Difference], lines: Mapping[str, 
     changed = {difference.field.partition(".")[0] for difference in differences}
     if notes.problems and changed & DECIDE_LEVELS:
         raise FileRefused(list(notes.problems), lines)
-    warnings = [*identity_warnings(study), *map(str, notes.problems), *notes.warnings]
+    warnings = [*study_warnings(study), *map(str, notes.problems), *notes.warnings]
     return warnings, notes.suggestion if changed & DECIDE_LEVELS else ""
 
 

@@ -6,6 +6,7 @@ Writes nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -14,18 +15,23 @@ from django.db.models import QuerySet
 from django.forms.models import model_to_dict
 
 from annotation.audit import jsonable
+from annotation.languages import nearest
 from annotation.models import Arm, Study
 from annotation.platforms import all_platforms
 from annotation.studies.declared_factors import check_factors, check_levels
+from annotation.studies.interface import check_interface
 from annotation.studies.spec import ARM_KEYS, FIELDS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.task_types.base import TaskType
+from annotation.task_types.described_questions import DescribedQuestionsField
 from annotation.task_types.items import Json
+from annotation.task_types.questionnaire_form import ConditionsField, QuestionnairesForm
 from annotation.task_types.questions import MAX_CHARS, clean_text
 from annotation.task_types.registry import UnknownTaskType, get_type
 from annotation.task_types.settings import ConfigForm, TableField
 from annotation.work.quality_rules import ExclusionForm, QualityForm, initial_values
 from common.problems import Problem, refuse_if_any, unknown
+from common.words import money
 
 MOST_ARMS = 100
 
@@ -54,8 +60,11 @@ def check_study(
     problems += wrong
     config: Json = {}
     texts: dict[str, str] = {}
+    interface: dict[str, str] = {}
     arms: list[ArmSpec] = []
     if task is not None:
+        interface, wrong = check_interface(task=task, interface=spec.interface)
+        problems += wrong
         config, wrong = check_config(task=task, config=spec.config)
         problems += wrong
         if not wrong:
@@ -66,8 +75,13 @@ def check_study(
             problems += wrong
     factors, wrong = check_factors(factors=spec.factors, config=config, arms=arms)
     problems += wrong
-    clean = StudySpec(spec.task_type, values, config, texts, tuple(arms), excluded, platforms, quality, rules, factors)
-    return clean, problems
+    asked = {**initial_values(QuestionnairesForm), **instance.questionnaires}
+    if spec.questionnaires != asked:
+        asked, wrong = check_settings(form=QuestionnairesForm, settings=spec.questionnaires, prefix="")
+        problems += wrong
+    problems += check_screen_out_reward(asked, values)
+    arms_and_rules = (tuple(arms), excluded, platforms, quality, rules, factors)
+    return StudySpec(spec.task_type, values, config, texts, *arms_and_rules, interface, asked), problems
 
 
 def find_type(name: str) -> tuple[TaskType | None, list[Problem]]:
@@ -83,6 +97,8 @@ def check_values(*, instance: Study, values: Mapping[str, Any]) -> tuple[dict[st
     problems = [unknown(name, name, FIELDS) for name in values if name not in FIELDS]
     problems += _control_characters("", values)
     typed = {name: value for name, value in values.items() if name in FIELDS}
+    if isinstance(tag := typed.get("language"), str):
+        typed["language"] = nearest(tag) or tag  # pt-BR is pt here
     form = StudyForm(model_to_dict(instance, fields=FIELDS) | typed, instance=instance)
     problems += _form_problems(form, typed, "")
     return {name: form.cleaned_data.get(name) for name in FIELDS}, problems
@@ -157,6 +173,18 @@ def check_rules(quality_control: Mapping[str, Any], exclusion: Mapping[str, Any]
         if quality and quality.get(name) is None
     ]
     return quality, rules, problems
+
+
+# --- questionnaires ---
+
+
+def check_screen_out_reward(asked: Json, values: Mapping[str, Any]) -> list[Problem]:
+    """Whether somebody who is screened out would get more than for a whole hit."""
+    pay, reward = asked.get("screen_out_reward"), values.get("reward")
+    if not pay or reward is None or Decimal(pay) <= reward:
+        return []
+    what = f"People who are screened out would get {money(Decimal(pay))}, and a whole hit pays {money(reward)}."
+    return [Problem("screen_out_reward", what, "Lower it, or raise the reward.")]
 
 
 # --- platforms ---
@@ -293,6 +321,8 @@ def _form_problems(form: forms.BaseForm, typed: Mapping[str, Any], prefix: str) 
             fix = "Choose another."
         elif codes == {"unused"}:
             fix = "Leave it empty, or choose that option."
+        elif isinstance(field, DescribedQuestionsField | ConditionsField):
+            fix = ""  # each problem says what to do
         elif isinstance(field, TableField) and codes != {"list"}:
             fix = "" if codes & {"least", "most", "twice"} else f"Enter {accepts(field)}."
         problems.append(Problem(prefix + name, what, fix))

@@ -17,7 +17,7 @@ def instruments_of(study: Study, arms: Sequence[Arm]) -> list[Instrument]:
     texts = whole_texts(first.task, study.config, study.texts)
     # What the first arm shows was fixed when the study went live, even if the type has new wording now.
     fixed = {name: first.texts[name] for name in texts if name in first.texts and name not in arms[0].texts}
-    return [Instrument(first.task, study.config, texts | fixed), first, *others]
+    return [Instrument(first.task, study.config, texts | fixed, asked=first.asked), first, *others]
 
 
 def questions_of(instruments: Sequence[Instrument]) -> list[QuestionDescription]:

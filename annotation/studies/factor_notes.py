@@ -60,6 +60,7 @@ class _Design:
     config: Mapping[str, Any]
     arms: Sequence[ArmDescription]
     questions: Sequence[QuestionDescription]
+    worker_questions: Sequence[QuestionDescription]
     suggested_factors: Sequence[Factor]
     factors: Sequence[Factor] = field(default=())
 
@@ -92,13 +93,16 @@ def factor_notes(study: Study) -> FactorNotes:
 
 def _design_of(study: Study) -> _Design:
     task, arms = get_type(study.task_type), list(study.arms.order_by("position"))
-    questions = questions_of(instruments_of(study, arms))
+    instruments = instruments_of(study, arms)
+    questions = questions_of(instruments)
+    around = [*questions, *(question.describe() for question in instruments[0].asked.all_questions)]
     return _Design(
         config=study.config,
         arms=[ArmDescription(arm.name, study.reward, config=arm.config, factors=arm.factors) for arm in arms],
         questions=questions,
+        worker_questions=around,
         suggested_factors=task.factors(study.config),
-        factors=declared_factors(study, arms, [question.topic for question in questions]),
+        factors=declared_factors(study, arms, [question.topic for question in around]),
     )
 
 

@@ -52,6 +52,9 @@ def samples_table(
         table_rows, without = task.from_samples(samples, options)
         rows += table_rows
         left_out += without
+    chosen = list(task.choose_rows(rows, options))
+    left_out += sum(len(row.sources) for row in rows) - sum(len(row.sources) for row in chosen)
+    rows = chosen
     if not rows:
         what = f"No samples of the run {run.name} make an item ({left_out:,} were left over)."
         raise invalid("items", what, "Choose other options, or another run.")

@@ -12,8 +12,9 @@ from django.forms.models import model_to_dict
 from annotation.models import Study
 from annotation.study_forms import ArmForm, StudyForm
 from annotation.task_types.items import Json
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.registry import UnknownTaskType, get_type
-from annotation.work.quality_rules import rules_of
+from annotation.work.quality_rules import initial_values, rules_of
 
 FIELDS: tuple[str, ...] = tuple(StudyForm.Meta.fields)
 ARM_FIELDS: tuple[str, ...] = tuple(ArmForm.Meta.fields)
@@ -66,9 +67,9 @@ class StudySpec:
     """Everything that a study file says about a study, but not its items.
 
     ``values`` has the fields of `StudyForm`, the short name among them; missing ones get defaults, or keep what the
-    study has. ``exclude_studies`` has short names. ``factors`` has the settings of each by its name (see
-    `studies.declared_factors`). `studies.checking.check_study` cleans a spec: what it returns is
-    ready to store.
+    study has. ``exclude_studies`` has short names. ``questionnaires`` has the fields of `QuestionnairesForm`.
+    ``factors`` has the settings of each by its name (see `studies.declared_factors`).
+    `studies.checking.check_study` cleans a spec: what it returns is ready to store.
     """
 
     task_type: str
@@ -81,6 +82,8 @@ class StudySpec:
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclusion: Mapping[str, Any] = field(default_factory=dict)
     factors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    interface: Mapping[str, str] = field(default_factory=dict)
+    questionnaires: Mapping[str, Any] = field(default_factory=dict)
 
     def parts(self) -> SpecChanges:
         """The parts by name, for `change_study`."""
@@ -88,7 +91,16 @@ class StudySpec:
 
     def columns(self) -> dict[str, Any]:
         """The columns of the table of studies: everything but the arms and the excluded studies."""
-        parts = ("task_type", "config", "texts", "platforms", "quality_control", "exclusion")
+        parts = (
+            "task_type",
+            "config",
+            "texts",
+            "platforms",
+            "quality_control",
+            "exclusion",
+            "interface",
+            "questionnaires",
+        )
         factors = {
             name: {**settings, POSITION: position} for position, (name, settings) in enumerate(self.factors.items())
         }
@@ -99,10 +111,12 @@ class StudySpec:
         terms: dict[str, Any] = {"task_type": self.task_type, **self.values}
         terms |= {f"config.{name}": value for name, value in self.config.items()}
         terms |= {f"texts.{name}": text for name, text in self.texts.items()}
+        terms |= {f"interface.{source}": wording for source, wording in self.interface.items()}
         for platform, settings in self.platforms.items():
             terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
         terms |= {f"quality_control.{name}": value for name, value in self.quality_control.items()}
         terms |= {f"exclude.{name}": value for name, value in self.exclusion.items()}
+        terms |= self.questionnaires
         terms |= {f"factors.{name}": dict(settings) for name, settings in self.factors.items()}
         terms |= {"exclude_studies": list(self.exclude_studies), "arms": [arm.name for arm in self.arms]}
         for arm in self.arms:
@@ -127,6 +141,8 @@ class SpecChanges(TypedDict, total=False):
     quality_control: Mapping[str, Any]
     exclusion: Mapping[str, Any]
     factors: Mapping[str, Mapping[str, Any]]
+    interface: Mapping[str, str]
+    questionnaires: Mapping[str, Any]
 
 
 def spec_of(study: Study) -> StudySpec:
@@ -146,6 +162,8 @@ def spec_of(study: Study) -> StudySpec:
         quality_control=quality_control,
         exclusion=exclusion,
         factors=stored_factors(study),
+        interface=study.interface,
+        questionnaires=initial_values(QuestionnairesForm) | study.questionnaires,
     )
 
 

@@ -38,6 +38,7 @@ from annotation.studies.checking import arm_prefix, check_study
 from annotation.studies.item_places import places_for
 from annotation.studies.spec import ArmSpec, SpecChanges, StudySpec, default_values, differing, spec_of
 from annotation.studies.suggesters import release_for
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from common.problems import Problem, Refused, invalid, refuse_if_any
 
 Status = Study.Status
@@ -56,7 +57,10 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "arms": _ONE_INSTRUMENT,
     "quality_control": "Locked at launch, so that nobody can fit the rules to the data.",
     "exclude": "Locked at launch, so that nobody can fit the rules to the data.",
+    **dict.fromkeys(QuestionnairesForm.base_fields, "Locked at launch, so that everybody is asked the same."),
     "language": _ONE_INSTRUMENT,
+    "item_language": _ONE_INSTRUMENT,
+    "interface": _ONE_INSTRUMENT,
     "consent": "Locked at launch: workers have agreed to this text.",
     "feedback_box": _ONE_INSTRUMENT,
     "items_per_hit": "Locked at launch: the hits have been planned.",
@@ -162,10 +166,10 @@ def change_study(
 def _checked_change(study: Study, old: StudySpec, new: StudySpec, visible: QuerySet[Study] | None) -> StudySpec:
     """The study after the change. Raises Invalid."""
     checked, problems = check_study(new, instance=Study.objects.get(pk=study.pk), visible=visible)
-    same_instrument = (new.task_type, new.config, new.texts) == (old.task_type, old.config, old.texts)
+    same_instrument = _words_and_settings(new) == _words_and_settings(old)
     if same_instrument and study.status != Status.DRAFT:
         # What a live study started with stays valid, even if a newer version of its type would refuse it.
-        parts, arms = ["config.", "texts."], checked.arms
+        parts, arms = ["config.", "texts.", "interface."], checked.arms
         if [_instrument(arm) for arm in new.arms] == [_instrument(arm) for arm in old.arms]:
             parts += [f"{arm_prefix(arm.name, 0)}{part}" for arm in old.arms for part in parts]
             if len(arms) == len(old.arms):
@@ -175,9 +179,13 @@ def _checked_change(study: Study, old: StudySpec, new: StudySpec, visible: Query
             elif new.arms == old.arms:
                 arms = old.arms
         problems = [problem for problem in problems if not problem.where.startswith(tuple(parts))]
-        checked = replace(checked, config=old.config, texts=old.texts, arms=tuple(arms))
+        checked = replace(checked, config=old.config, texts=old.texts, interface=old.interface, arms=tuple(arms))
     refuse_if_any(problems)
     return checked
+
+
+def _words_and_settings(spec: StudySpec) -> tuple[object, ...]:
+    return spec.task_type, spec.config, spec.texts, spec.interface
 
 
 def _instrument(arm: ArmSpec) -> tuple[object, ...]:

@@ -8,12 +8,18 @@ from typing import Any
 
 from annotation.models import Study
 from annotation.studies.spec import SpecChanges, StudySpec, spec_of
-from annotation.studies.study_files import FileRefused, read_document
+from annotation.studies.study_files import QUESTIONNAIRES, FileRefused, read_document
 from annotation.task_types.items import Json
 from common.problems import Problem
 
 #: The keys whose entries a change adds to those that the study has. All other lists and mappings are replaced.
-MERGED = {"config": "config", "texts": "texts", "quality_control": "quality_control", "exclude": "exclusion"}
+MERGED = {
+    "config": "config",
+    "texts": "texts",
+    "interface": "interface",
+    "quality_control": "quality_control",
+    "exclude": "exclusion",
+}
 REPLACED = ("exclude_studies", "arms", "factors")
 
 
@@ -26,6 +32,9 @@ def document_of(study: Study) -> Json:
     document |= {"exclude_studies": list(spec.exclude_studies), "platforms": spec.platforms}
     document |= {"quality_control": spec.quality_control, "exclude": spec.exclusion, "config": spec.config}
     document |= {"texts": spec.texts, "arms": [arm.as_json() for arm in spec.arms], "factors": spec.factors}
+    document |= {"interface": spec.interface}
+    pay = spec.questionnaires["screen_out_reward"]
+    document |= {**spec.questionnaires, "screen_out_reward": pay and float(pay)}
     plain: Json = _plain(document)
     return plain
 
@@ -52,13 +61,15 @@ def changes_in(document: Mapping[str, Any], study: Study) -> SpecChanges:
     if spec.values:
         changes["values"] = spec.values
     if task_type != study.task_type:
-        changes |= {"task_type": task_type, "config": {}, "texts": {}, "arms": []}
+        changes |= {"task_type": task_type, "config": {}, "texts": {}, "interface": {}, "arms": []}
     for key, part in MERGED.items():
         if key in document:
             changes[part] = {**getattr(old, part), **getattr(spec, part)}  # type: ignore[literal-required]  # one of MERGED
     for part in REPLACED:
         if part in document:
             changes[part] = getattr(spec, part)  # type: ignore[literal-required]  # one of REPLACED
+    if any(key in document for key in QUESTIONNAIRES):
+        changes["questionnaires"] = {**old.questionnaires, **spec.questionnaires}
     if "platforms" in document:
         named = {name: {**study.platforms.get(name, {}), **settings} for name, settings in spec.platforms.items()}
         changes["platforms"] = {**study.platforms, **named}

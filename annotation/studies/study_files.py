@@ -22,6 +22,7 @@ from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.table_files import ReadingOptions, Table
 from annotation.task_types.base import TaskType
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.settings import ConfigForm
 from annotation.work.quality_rules import ExclusionForm, QualityForm
 from common.problems import Problem, Refused, unknown
@@ -32,8 +33,10 @@ REQUIRED = ("slug", "task_type", "title")
 PARTS = (
     *("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items"),
     "factors",
+    "interface",
 )
-KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS)
+QUESTIONNAIRES: tuple[str, ...] = tuple(QuestionnairesForm.base_fields)
+KEYS: tuple[str, ...] = (*StudyForm.Meta.fields, *PARTS, *QUESTIONNAIRES)
 FROM_FILE = ("from_file", "encoding", "separator", "sheet", "split", "columns")
 FROM_STUDY = ("from_study", "arms", "kind", "follow")
 #: The key that names a file whose rows are added to a run's samples.
@@ -156,6 +159,8 @@ def read_document(
         quality_control=_settings(document, "quality_control", QualityForm, "", problems),
         exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
         factors=_factors(document, problems),
+        interface=_texts(document, "", problems, "interface"),
+        questionnaires=_questionnaires(document, problems),
     )
     if problems:
         raise FileRefused(problems, lines)
@@ -262,6 +267,14 @@ def _texts(given: Mapping[str, Any], prefix: str, problems: list[Problem], key: 
     wrong = {name: text for name, text in texts.items() if not isinstance(text, str)}
     problems += [wrong_type(f"{prefix}{key}.{name}", text, "text") for name, text in wrong.items()]
     return {name: text for name, text in texts.items() if name not in wrong}
+
+
+def _questionnaires(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    """The keys about questionnaires, which stand at the top of a file."""
+    own = {name: value for name, value in document.items() if name in QUESTIONNAIRES}
+    values, wrong = _typed(own, QuestionnairesForm.base_fields, "")
+    problems += wrong
+    return values
 
 
 def _factors(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:

@@ -123,6 +123,11 @@ class Page:
         in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
         object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
 
+    @property
+    def scripts(self) -> list[str]:
+        """The scripts that the questions need besides those of every page, each once."""
+        return list(dict.fromkeys(script for question in self.questions for script in question.scripts))
+
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""
         return [key for key in self.pull_needs if not typed.get(key, "").strip()]
@@ -147,7 +152,9 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class RatingData:
-    """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item). ``value`` or ``text`` is set.
+    """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item).
+
+    ``value`` or ``text`` is set; both if the text has the parts that the value is made of.
 
     ``key`` and ``step`` identify the question and the page (from 0) that it comes from.
     """

@@ -19,7 +19,8 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
-from annotation.task_types.kinds import all_kinds
+from annotation.task_types.kinds import all_kinds, describable_kinds
+from annotation.task_types.question_blocks import QuestionBlocksWidget
 from annotation.task_types.questions import Asked, Question, ShownIf, clean_text
 from annotation.task_types.settings import RESERVED, TOPIC
 
@@ -28,11 +29,6 @@ COMMON = ("kind", "topic", "question", "help", "required", "shown_if")
 MOST_QUESTIONS = 60
 
 Record = dict[str, Any]
-
-
-def describable_kinds() -> dict[str, type[Question]]:
-    """The kinds that a study can describe, by name."""
-    return {name: kind for name, kind in all_kinds().items() if kind.settings_form is not None}
 
 
 def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) -> Question:
@@ -52,22 +48,28 @@ def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) 
 
 
 class DescribedQuestionsField(forms.Field):
-    """A list of records of questions. ``also``: names of further settings that the owner of the field checks;
-    ``reserved``: topics that it uses itself."""
+    """A list of records of questions.
+
+    ``about``: what a question can be about, in its setting ``of``, with how it reads. The first is the default; without
+    any, all questions are about the same. ``reserved``: topics that the owner of the field uses itself. ``also``: names
+    of further settings that the owner of the field checks.
+    """
 
     def __init__(
         self,
         *,
+        about: Mapping[str, str] | None = None,
         also: Collection[str] = (),
         reserved: Collection[str] = (),
         least: int = 0,
         most: int = MOST_QUESTIONS,
         **kwargs: Any,
     ) -> None:
-        self.also, self.reserved, self.least, self.most = tuple(also), {*RESERVED, *reserved}, least, most
+        self.also = tuple(also)
+        self.about, self.reserved, self.least, self.most = dict(about or {}), {*RESERVED, *reserved}, least, most
         kwargs.setdefault("required", least > 0)
         kwargs.setdefault("initial", [])
-        super().__init__(**kwargs)
+        super().__init__(widget=QuestionBlocksWidget(most, self.about), **kwargs)
 
     def clean(self, value: Any) -> list[Record]:
         """Raises ValidationError with every problem of every question."""
@@ -99,7 +101,8 @@ class DescribedQuestionsField(forms.Field):
         common: Record = {"kind": kind.kind, **{name: _text(row.get(name)) for name in ("topic", "question", "help")}}
         common |= {"required": row.get("required", True), "shown_if": row.get("shown_if") or {}}
         faults = [*self._common_faults(common, earlier)]
-        settings = {name: value for name, value in row.items() if name not in (*COMMON, *self.also)}
+        own = (*COMMON, *self.also, "of") if self.about else (*COMMON, *self.also)
+        settings = {name: value for name, value in row.items() if name not in own}
         form = kind.settings_form(settings)
         unknown = sorted(set(map(str, settings)) - set(form.fields))
         faults += [f"“{name[:40]}” is not a setting of the kind {kind.kind}." for name in unknown]
@@ -110,6 +113,10 @@ class DescribedQuestionsField(forms.Field):
         }
         if not form.is_valid():
             faults += [f"{name}: {text}" for name, errors in form.errors.items() for text in errors]
+        if self.about:
+            common["of"] = row.get("of") or next(iter(self.about))
+            if common["of"] not in self.about:
+                faults.append(f"of: “{str(common['of'])[:40]}” is not one of {', '.join(self.about)}.")
         further = {name: row[name] for name in self.also if name in row}
         return {**further, **common, **getattr(form, "cleaned_data", {})}, faults
 

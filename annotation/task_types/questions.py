@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from analysis.description import TEXT, Kind, Point, QuestionDescription, Scale
+from analysis.description import TEXT, Kind, Point, QuestionDescription, ReportSection, Scale, Score
+from annotation.languages import gettext as _
 
 if TYPE_CHECKING:
     from django import forms
@@ -53,7 +54,7 @@ class ShownIf:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is stored for one answer: a number or a text about ``target``."""
+    """What is stored for one answer about ``target``: a number, a text, or a number with the parts it is made of."""
 
     target: str
     value: float | None = None
@@ -98,6 +99,8 @@ class Question(ABC):
     """
 
     kind: ClassVar[Kind]
+    #: What the console calls the kind.
+    kind_name: ClassVar[str] = ""
     #: Whether the drawn question is cached by its values: for kinds with much markup and few values.
     cached: ClassVar[bool] = False
     #: Whether people write in it: its edits can be recorded, and quality control reads it.
@@ -105,8 +108,12 @@ class Question(ABC):
     #: The settings with which a study describes a question of this kind, besides those of `Asked`. None: only task
     #: types in Python ask such questions.
     settings_form: ClassVar[type[forms.Form] | None] = None
+    #: Scripts of its own, by their names among the static files; loaded only by pages that ask such a question.
+    scripts: ClassVar[Sequence[str]] = ()
     #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
     shows_text: ClassVar[bool] = False
+    #: Whether it can be asked about a single text only.
+    of_one_text: ClassVar[bool] = False
     key: str
     label: str
     topic: str
@@ -153,6 +160,15 @@ class Question(ABC):
     def typed(self, answer: Answer) -> dict[str, str]:
         """The form fields for this answer. `clean` turns them back into the answer."""
 
+    def agrees(self, answer: Answer, right: Answer) -> bool:
+        """Whether the answer is as good as ``right``. Default: the same; the order of options and the case of letters
+        do not matter."""
+        if isinstance(answer, list) and isinstance(right, list):
+            return sorted(answer) == sorted(right)
+        if isinstance(answer, str) and isinstance(right, str):
+            return " ".join(answer.split()).casefold() == " ".join(right.split()).casefold()
+        return answer == right
+
     # --- what is stored ---
 
     @abstractmethod
@@ -170,8 +186,16 @@ class Question(ABC):
         """The question as the analysis sees it."""
         return QuestionDescription(self.topic, self.label, self.scale, self.kind, self.help, self.bounds())
 
-    def bounds(self) -> dict[str, int]:
+    def bounds(self) -> Mapping[str, float]:
         return {}
+
+    def score(self) -> Score | None:
+        """The score that its answers make. Default: their mean, if its scale has an order."""
+        return Score(self.topic, self.label) if self.stored_on.level in ("ordinal", "interval") else None
+
+    def sections(self) -> Sequence[ReportSection]:
+        """Sections of the report for this question alone, besides those that all questions have. Default: none."""
+        return ()
 
     def texts_in(self, answer: Answer) -> list[str]:
         """The worker's own words in an answer, which quality control reads. Default: none."""
@@ -201,7 +225,7 @@ class Question(ABC):
             return ""
         if isinstance(answer, list):
             names = self.names()
-            return "; ".join([names.get(key, key) for key in answer] or ["none of the options"])
+            return "; ".join([names.get(key, key) for key in answer] or [_("none of the options")])
         default = f"{answer:g}" if isinstance(answer, float) else str(answer)
         return self.names().get(answer, default)
 

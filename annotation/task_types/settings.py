@@ -178,14 +178,16 @@ class TableField(forms.Field):
 
 
 class ListField(TableField):
-    """A list of texts."""
+    """A list of texts. With ``gaps``, a study file may leave some of them empty."""
 
-    def __init__(self, *, least: int = 0, most: int = 50, max_length: int = 500, **kwargs: Any) -> None:
-        super().__init__(cells=[Cell("", "", max_length=max_length)], least=least, most=most, **kwargs)
+    def __init__(
+        self, *, least: int = 0, most: int = 50, max_length: int = 500, gaps: bool = False, **kwargs: Any
+    ) -> None:
+        super().__init__(cells=[Cell("", "", not gaps, max_length=max_length)], least=least, most=most, **kwargs)
 
     def clean(self, value: Any) -> list[Any]:
         entries = super().clean(value)
-        doubled = next((entry for position, entry in enumerate(entries) if entry in entries[:position]), None)
+        doubled = next((entry for at, entry in enumerate(entries) if entry and entry in entries[:at]), None)
         if doubled is not None:
             raise ValidationError(f"“{doubled[:60]}” is in the list twice.", code="twice")
         return entries

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from annotation.task_types.items import Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.labels import label_cells
 from annotation.task_types.reading import LONGEST_ID
 from annotation.task_types.settings import ConfigForm
 
@@ -36,6 +37,10 @@ class Sources:
         Called only if `sample_form` is not None.
         """
         raise NotImplementedError
+
+    def choose_rows(self, rows: Sequence[SourceRow], options: Json) -> Sequence[SourceRow]:
+        """Which of the rows from all contexts of a run become items. Default: all."""
+        return rows
 
     def add_file(
         self, sample_rows: Sequence[SourceRow], rows: Sequence[Row], options: Json
@@ -68,3 +73,36 @@ def output_name(*outputs: SourceOutput) -> str:
     """
     ending = "".join(f"-{output.id}" for output in outputs)
     return f"{outputs[0].item[: LONGEST_ID - len(ending)]}{ending}"
+
+
+def rows_from_samples(samples: Sequence[SampleRow]) -> tuple[list[SourceRow], int]:
+    """One row with a context and a text per sample that is not empty, and how many are empty."""
+    rows = []
+    for sample in samples:
+        cells = {
+            "sample_id": f"{sample.context_id}-{sample.model}-{sample.decoder}-{sample.number}",
+            "context": sample.context,
+            "text": sample_text(sample.text),
+            **label_cells(sample.label),
+            "model": sample.model,
+            "decoder": sample.decoder,
+        }
+        rows.append(SourceRow(cells, (sample.id,)))
+    written = [row for row in rows if row.cells["text"]]
+    return written, len(rows) - len(written)
+
+
+def rows_from_outputs(outputs: Sequence[SourceOutput]) -> list[SourceRow]:
+    """One row with a context and a text per output."""
+    rows = []
+    for output in outputs:
+        cells = {
+            "sample_id": output_name(output),
+            "context": output.context,
+            "text": "\n\n".join(output.texts),
+            **label_cells(output.label),
+            "writer": output.author,
+            "arm": output.arm,
+        }
+        rows.append(SourceRow(cells, (output.id,)))
+    return rows

@@ -27,7 +27,7 @@ AGAIN = "use_again"
 USE_AGAIN = Scale.of(
     AGAIN,
     "nominal",
-    ["Yes, as they are", "Only if the suggestions were better", "Only if I could write in another way", "No"],
+    ["Yes, as it is", "Only with better suggestions", "Only with a different writing set-up", "Not at all"],
 )
 LISTS = ("statements", "survey_statements", "survey_questions", "solo_questions", "suggestion_statements")
 #: Names of parts of these pages.
@@ -149,7 +149,7 @@ def survey_texts(config: Json) -> Sequence[Text]:
     ]
     if config["suggestions"]:
         suggestions_line = "And about the suggestions: how much do you agree?"
-        again_question = "Would you use such suggestions again?"
+        again_question = "Would you use this system to write again?"
         texts += [
             Text("survey.suggestions", "Line above the statements about suggestions", suggestions_line, group),
             Text("survey.again", "Question about using suggestions again", again_question, group),

@@ -6,13 +6,15 @@ Typed values and errors come from the page's ``values`` and ``errors``, by the q
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 from django import template
 from django.template.loader import get_template
 from django.utils.safestring import SafeString, mark_safe
 
+from annotation.languages import gettext as _
+from annotation.languages import spoken, spoken_key
 from annotation.rich_text import as_html
 from annotation.task_types.kinds.scale.scale import buttons, layout
 from annotation.task_types.questions import Grid, Part, Question
@@ -26,11 +28,12 @@ def part(context: template.Context, shown_part: Part, lead: object = "") -> Safe
     values, errors = context["values"], context["errors"]
     if isinstance(shown_part, Grid):
         keys = [question.key for question in shown_part.questions]
-        return _grid(shown_part, tuple(values.get(key, "") for key in keys), tuple(errors.get(key, "") for key in keys))
+        typed, wrong = (tuple(texts.get(key, "") for key in keys) for texts in (values, errors))
+        return _grid(shown_part, typed, wrong, spoken_key())
     error = errors.get(shown_part.key, "")
     only_if = condition(shown_part, context["page"].questions) if shown_part.shown_if else ""
     if shown_part.cached and not error:
-        return _cached(shown_part, values.get(shown_part.key, ""), str(lead), only_if)
+        return _cached(shown_part, values.get(shown_part.key, ""), str(lead), only_if, spoken_key())
     return _draw(shown_part, values, error, str(lead), only_if)
 
 
@@ -39,18 +42,20 @@ def condition(dependent: Question, questions: Sequence[Question]) -> str:
     assert dependent.shown_if is not None  # noqa: S101 - the caller looked
     other = next(question for question in questions if question.key == dependent.shown_if.key)
     names = other.short_names()
-    chosen = " or ".join(f"“{names.get(value, str(value))}”" for value in dependent.shown_if.values)
-    return f"Only if you chose {chosen} above."
+    quoted = [_("“%(answer)s”") % {"answer": names.get(value, str(value))} for value in dependent.shown_if.values]
+    # Translators: an alternative between answers: “yes” or “partly”.
+    chosen = reduce(lambda one, other: _("%(one)s or %(other)s") % {"one": one, "other": other}, quoted)
+    return _("Only if you chose %(answers)s above.") % {"answers": chosen}
 
 
 @lru_cache(maxsize=4096)
-def _cached(question: Question, value: str, lead: str, only_if: str) -> SafeString:
+def _cached(question: Question, value: str, lead: str, only_if: str, _voice: str) -> SafeString:
     """A drawn question with one field, as it looks without an error."""
     return _draw(question, {question.key: value}, "", lead, only_if)
 
 
 @lru_cache(maxsize=1024)
-def _grid(grid: Grid, values: tuple[str, ...], errors: tuple[str, ...]) -> SafeString:
+def _grid(grid: Grid, values: tuple[str, ...], errors: tuple[str, ...], _voice: str) -> SafeString:
     rows = [
         _context(question, {question.key: value}, error, "")
         for question, value, error in zip(grid.questions, values, errors, strict=True)
@@ -88,7 +93,7 @@ def _rendered(name: str, page: dict[str, Any]) -> SafeString:
 @register.filter
 def paragraphs(text: str, level: int = 2) -> SafeString:
     """A study's long text with its formatting. Its top headings have this ``level``."""
-    return mark_safe(as_html(text, level))  # noqa: S308 - made of known tags, everything else escaped
+    return mark_safe(as_html(text, level, spoken().rtl))  # noqa: S308 - made of known tags, everything else escaped
 
 
 @register.filter

@@ -37,7 +37,8 @@ _TERMS = """
 SELECT s.id, s.status, s.hits_per_worker, s.time_limit_minutes, s.has_authors, p.worker_id, r.id, r.wanted,
        r.shares_items,
        EXISTS (SELECT 1 FROM annotation_study_exclude_studies e WHERE e.from_study_id = s.id),
-       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL, m.n_kept, m.accepted, m.n_ended
+       p.excluded_at IS NOT NULL OR p.redacted_at IS NOT NULL OR p.turned_away IS NOT NULL,
+       m.n_kept, m.accepted, m.n_ended
 FROM annotation_participant p
 JOIN annotation_study s ON s.id = p.study_id
 JOIN annotation_arm r ON r.id = p.arm_id

@@ -35,6 +35,7 @@ from annotation.task_types.questions import Answer, clean_text
 from annotation.webhook_events import messages_of_submission, wake_on_commit
 from annotation.work.allocation import continue_as_extra, revive_late
 from annotation.work.cancelling_offers import cancel_offers
+from annotation.work.due_questionnaires import may_begin
 from annotation.work.offers import closing, lacks_offers, request_offers
 from annotation.work.quick_rules import Sent, Where, findings_in, flag_columns, written_texts
 from annotation.work.taking_back import take_back
@@ -50,10 +51,9 @@ class Outcome:
     """What became of a sent step.
 
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
-    stored before), ``differs`` (the step was stored before with other answers, which count), ``invalid`` (see
-    ``errors``), ``stale`` (not the step that is due), ``waiting`` (the page has not shown its suggestions yet),
-    ``late`` (the time is up; the answers are saved as a draft), ``ended`` (the worker returned or stopped the hit).
-    ``complete``: the hit's last step is stored.
+    stored before), ``differs`` (other answers were, which count), ``invalid`` (see ``errors``), ``stale`` (not the step
+    that is due), ``waiting`` (its suggestions have not been shown), ``late`` (the time is up; the answers are saved as
+    a draft), ``ended`` (the worker returned or stopped the hit). ``complete``: the hit's last step is stored.
     """
 
     kind: str
@@ -100,11 +100,11 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("ended")
     walk, before = work.walk(), work.answers()
     page = walk.page(number, lambda: before)
-    if number > len(before) or page is None:
+    if number > len(before) or page is None or not may_begin(work.instrument, work.participant_id, number):
         return Outcome("stale")
     if lacks_offers(walk, page, number):
         return Outcome("waiting")
-    with speaking(work.instrument.language):
+    with speaking(work.instrument.voice):
         answers, errors = page.clean(data)
         errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
     if errors:

@@ -22,10 +22,11 @@ from django.db import connections
 from django.urls import reverse
 
 from annotation.instrument import live_instrument, shown_to
-from annotation.models import Assignment, Study
+from annotation.models import Assignment, Participant, Study
 from annotation.task_types.base import Page
+from annotation.task_types.questionnaires import COMPREHENSION
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
-from annotation.tokens import bot_token, read_form_token
+from annotation.tokens import bot_token, read_form_token, read_questions_token
 from annotation.work.standing import given_answers
 
 #: Median seconds per question that a simulated worker claims to have spent.
@@ -176,7 +177,11 @@ class Bot:
         try:
             submissions = self.answer_all(path, most=most)
             if submissions:
-                self.code = self._read(f"{path}done").code
+                last = self._read(f"{path}done")
+                if "asks" in last.hidden:
+                    self.answer_questionnaire(path, last.hidden)
+                    last = self._read(f"{path}done")
+                self.code = last.code
                 if not self.code:
                     raise BotError(f"{path}done shows no completion code after {submissions} submissions")
         finally:
@@ -206,14 +211,40 @@ class Bot:
         return reply.location
 
     def answer_all(self, path: str, *, most: int | None = None) -> int:
-        """Answer pages until the server has no more or ``most`` hits are done. Returns how many were submitted."""
+        """Answer pages until the server has no more or ``most`` hits are done. Returns how many were submitted.
+
+        Questionnaires that come in between are answered on the way.
+        """
         submissions = 0
         while most is None or submissions < most:
             page = self._read(path)
+            if "asks" in page.hidden:
+                self.answer_questionnaire(path, page.hidden)
+                continue
             if "form" not in page.hidden:
                 break
             submissions += self.answer(path, page.hidden["form"])
         return submissions
+
+    def answer_questionnaire(self, path: str, hidden: dict[str, str]) -> None:
+        """Answer a questionnaire with this worker's character. Raises TurnedAway, BotError.
+
+        A careful worker knows the right answers to a comprehension check; what people say about themselves is drawn
+        once per question.
+        """
+        token = read_questions_token(hidden["form"])
+        participant = Participant.objects.get(pk=token.participant)
+        asked = live_instrument(participant.arm_id).asked
+        page = asked.page(token.questionnaire)
+        form: dict[str, str] = {"form": hidden["form"], "timing": json.dumps(timing(page, self.worker))}
+        for question in page.questions:
+            form |= self.worker.answer(question, item=f"{self.worker.name}/{token.attempt}")
+        for check in asked.comprehension if token.questionnaire == COMPREHENSION else ():
+            knows = self.worker.rng(check.question.key, token.attempt).random() < self.worker.ability
+            form |= check.question.typed(check.right[0]) if knows else {}
+        reply = self.browser.post(f"{path}questions/", form)
+        if not reply.goes_on:
+            raise BotError(f"POST {path}questions/ answered {reply.status}: {reply.body[:200]}")
 
     def answer(self, path: str, token: str) -> bool:
         """Answer the page that ``token`` came from, and send it. True if that completed the hit. Raises BotError."""
@@ -248,6 +279,8 @@ class Bot:
         give_up = time.monotonic() + LONGEST_WAIT
         while True:
             response = self.browser.get(path)
+            if response.goes_on:
+                response = self.browser.get(response.location)
             if response.status == 403:
                 raise TurnedAway
             if response.status != 200:

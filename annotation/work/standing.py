@@ -136,7 +136,8 @@ class Summary:
     """What a participant has done in a study and whether there is more for them.
 
     ``member_of`` is the study's short name if they are a member of it, who started in the console. ``pay_note`` and
-    ``platforms`` decide how the page says that they are paid.
+    ``platforms`` decide how the page says that they are paid. ``turned_away``: why their answers before the first task
+    ended their participation; empty if they did not.
     """
 
     title: str
@@ -154,6 +155,7 @@ class Summary:
     member_of: str = ""
     pay_note: str = ""
     platforms: Mapping[str, Any] = field(default_factory=dict)
+    turned_away: str = ""
 
 
 #: Tasks that were sent and not rejected: their rewards are earned.
@@ -175,7 +177,7 @@ SELECT s.title, s.contact, s.status, s.hits_per_worker, s.has_authors, p.complet
        (SELECT SUM(y.amount) FROM annotation_payment y JOIN annotation_submission u ON u.id = y.submission_id
         WHERE u.participant_id = p.id AND y.kind = 'bonus'),
        EXISTS (SELECT 1 FROM annotation_assignment a WHERE a.participant_id = p.id AND a.state = 'accepted'),
-       s.slug, w.platform = 'member', s.pay_note, s.platforms
+       s.slug, w.platform = 'member', s.pay_note, s.platforms, p.turned_away
 FROM annotation_participant p JOIN annotation_study s ON s.id = p.study_id
 JOIN annotation_arm r ON r.id = p.arm_id
 JOIN annotation_worker w ON w.id = p.worker_id WHERE p.id = %s
@@ -190,7 +192,7 @@ def summary(participant_id: int) -> Summary:
     title, contact, status, most, has_authors, code, excluded, redacted, arm_id, worker_id, shares, *rest = row
     n_submitted, n_stopped, last, tasks, n_tasks, parts, bonuses, in_progress, slug, is_member, *words = rest
     within_limit = most is None or n_submitted + n_stopped < most
-    may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted)
+    may_start = status == Study.Status.LIVE and within_limit and not (excluded or redacted or words[2])
     hit_is_free = False
     if may_start and not in_progress:
         seeker = Seeker(participant_id, arm_id, worker_id if has_authors else None, bool(shares))
@@ -212,6 +214,7 @@ def summary(participant_id: int) -> Summary:
         member_of=slug if is_member else "",
         pay_note=words[0],
         platforms=sql.from_json(Study, "platforms", words[1]),
+        turned_away=words[2] or "",
         arm_id=arm_id,
     )
 

@@ -31,11 +31,10 @@ def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Roo
     done: list[tuple[Row, Outcome]] = []
     while alike:
         batch = alike[:at_once]
-        try:
-            done += zip(batch, _search(model, batch, vocabulary), strict=True)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
+        outcomes = _search_if_it_fits(model, batch, vocabulary)
+        if outcomes is not None:
+            done += zip(batch, outcomes, strict=True)
+        else:
             release(torch.device(model.device))
             if len(batch) > 1:
                 at_once = len(batch) // 2
@@ -45,6 +44,16 @@ def search(model: Any, waiting: deque[Row], vocabulary: Vocabulary, *, room: Roo
             )
         alike = alike[len(batch) :]
     return done
+
+
+def _search_if_it_fits(model: Any, rows: Sequence[Row], vocabulary: Vocabulary) -> list[Generated] | None:
+    """None if memory ran out. What the search held is free again once this has returned."""
+    try:
+        return _search(model, rows, vocabulary)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+    return None
 
 
 def _kind(row: Row) -> tuple[Any, ...]:

@@ -7,19 +7,23 @@ rows move to their places; a prompt that several rows share is computed once and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from generation.backends.memory import on_device
+
 SPARE_COLUMNS = 32
 # Keys and values of one row: (heads, tokens, size) of each layer.
 RowState = list[tuple[Tensor, Tensor]]
+RoundUp = Callable[[int, int], tuple[int, int]]
 
 
-class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
+class BufferLayer(CacheLayerMixin):  # type: ignore[no-untyped-call]
     """What transformers' attention needs from a layer; all layers have the same columns."""
 
     is_sliding = False
@@ -28,13 +32,15 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
     def __init__(self, batch: KeyValues) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.batch = batch
+        # In a cycle, the buffers would lie in memory until Python looks for cycles.
+        self.batch: KeyValues = weakref.proxy(batch)
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         shape = (self.batch.room, key_states.shape[1], self.batch.width)
         self.k = key_states.new_zeros((*shape, key_states.shape[3]))
         self.v = value_states.new_zeros((*shape[:1], value_states.shape[1], shape[2], value_states.shape[3]))
         self.is_initialized = True
+        self.batch.version += 1
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         if not self.is_initialized:
@@ -62,12 +68,15 @@ class _Layer(CacheLayerMixin):  # type: ignore[no-untyped-call]
 
 class KeyValues(Cache):
     """Buffers for ``room`` rows of ``width`` columns. ``starts``: where each active row begins; ``begin``: the smallest
-    of these; ``end``: the next column to write."""
+    of these; ``end``: the next column to write. ``version`` changes with the buffers. ``round_up``: from the rows and
+    columns that are needed to those that the buffers get."""
 
-    def __init__(self, n_layers: int, *, room: int, width: int) -> None:
-        self.all_layers = [_Layer(self) for _ in range(n_layers)]
+    def __init__(self, n_layers: int, *, room: int, width: int, round_up: RoundUp | None = None) -> None:
+        self.all_layers = [BufferLayer(self) for _ in range(n_layers)]
         super().__init__(layers=[*self.all_layers])
         self.room, self.width = room, width
+        self.version = 0
+        self._round_up = round_up or (lambda rows, columns: (rows, columns))
         self.starts: list[int] = []
         self.begin = self.end = 0
         self.written: Tensor | None = None
@@ -77,7 +86,7 @@ class KeyValues(Cache):
         return len(self.starts)
 
     @property
-    def slots(self) -> list[_Layer]:
+    def slots(self) -> list[BufferLayer]:
         return [layer for layer in self.all_layers if layer.is_initialized]
 
     @property
@@ -89,11 +98,11 @@ class KeyValues(Cache):
         if all(start == self.begin for start in self.starts):
             return None
         columns = torch.arange(self.begin, self.end + count, device=device)
-        return columns[None, :] >= torch.tensor(self.starts, device=device)[:, None]
+        return columns[None, :] >= on_device(self.starts, device)[:, None]
 
     def positions(self, count: int, device: torch.device) -> Tensor:
         columns = torch.arange(self.end, self.end + count, device=device)
-        return (columns[None, :] - torch.tensor(self.starts, device=device)[:, None]).clamp_(min=0)
+        return (columns[None, :] - on_device(self.starts, device)[:, None]).clamp_(min=0)
 
     def move_on(self, count: int = 1) -> None:
         self.end += count
@@ -109,7 +118,7 @@ class KeyValues(Cache):
         self._make_room(self.n_rows + len(numbers), begin=min(self.begin, self.end - longest), ahead=ahead)
         first, count = self.n_rows, len(numbers)
         span, source_span = slice(self.end - longest, self.end), slice(others.end - longest, others.end)
-        index = torch.tensor(numbers, device=others.slots[0].k.device)
+        index = on_device(numbers, others.slots[0].k.device)
         for target, source in zip(self.all_layers, others.all_layers, strict=True):
             if not source.is_initialized:
                 continue
@@ -129,10 +138,11 @@ class KeyValues(Cache):
         for hole, mover in zip(holes, movers, strict=True):
             order[hole] = mover
         if movers:
+            span, device = slice(self.begin, self.end), self.slots[0].k.device
+            to_rows, from_rows = on_device(holes, device), on_device(movers, device)
             for layer in self.slots:
-                span = slice(self.begin, self.end)
                 for tensor in (layer.k, layer.v):
-                    tensor[holes, :, span] = tensor[movers, :, span]
+                    tensor[to_rows, :, span] = tensor[from_rows, :, span]
         order = order[:n_left]
         self.starts = [self.starts[number] for number in order]
         self.begin = min(self.starts, default=self.end)
@@ -159,12 +169,21 @@ class KeyValues(Cache):
         columns = self.end - begin + ahead
         width = self.width if columns + SPARE_COLUMNS <= self.width else columns + 2 * SPARE_COLUMNS
         room = self.room if rows <= self.room else max(rows, 3 * self.room // 2)
+        if not self.n_rows and width > self.width:  # nothing is copied: as many rows as come, not as many as there were
+            room = rows
+        if (room, width) != (self.room, self.width):
+            room, width = self._round_up(room, width)
+            self.version += 1
+        live, moved = slice(self.begin, self.end), slice(self.begin - begin, self.end - begin)
         for layer in self.slots:  # column ``begin`` becomes the first
             for name in ("k", "v"):
                 old: Tensor = getattr(layer, name)
+                kept = old[: self.n_rows, :, live]
+                if (room, width) == (self.room, self.width):  # recorded steps know these buffers
+                    old[: self.n_rows, :, moved] = kept.clone()
+                    continue
                 new = old.new_zeros((room, old.shape[1], width, old.shape[3]))
-                live = slice(self.begin, self.end)
-                new[: self.n_rows, :, self.begin - begin : self.end - begin] = old[: self.n_rows, :, live]
+                new[: self.n_rows, :, moved] = kept
                 setattr(layer, name, new)
         self.room, self.width = room, width
         self.starts = [start - begin for start in self.starts]

@@ -45,7 +45,7 @@ def load(spec: ModelSpec) -> Loaded:
     dtype = dtype_of(spec, device)
     with alone(), plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
         _must_fit(spec, dtype, device)
-        model, tokenizer = _read(location, spec, DTYPES.get(dtype, torch.float32))
+        model, tokenizer = _read(location, spec, DTYPES.get(dtype, torch.float32), device)
         if dtype == "int8":
             from generation.backends.int8 import quantise
 
@@ -75,7 +75,7 @@ def alone() -> Iterator[None]:
         yield
 
 
-def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tuple[Any, Any]:
+def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype, device: torch.device) -> tuple[Any, Any]:
     """Model and tokenizer; of a GGUF file its unpacked copy, if there is one."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
@@ -90,6 +90,8 @@ def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype) -> tupl
             location, folder = {"pretrained_model_name_or_path": str(folder), "local_files_only": True}, None
         else:
             kwargs["quantization_config"] = GgufConfig(dequantize=True)
+    if device.type == "cuda" and not kwargs:
+        kwargs["device_map"] = {"": device}  # straight to the device, not by way of the machine's memory
     config = AutoConfig.from_pretrained(**location, trust_remote_code=False)
     masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
     if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
@@ -145,9 +147,12 @@ def device_of(spec: ModelSpec) -> torch.device:
 
 
 def dtype_of(spec: ModelSpec, device: torch.device) -> str:
-    """The dtype by name; ``auto`` is bfloat16 if the device multiplies it faster than float32. Raises BackendError."""
+    """The dtype by name; ``auto`` is bfloat16 if the device multiplies it faster than float32, and float16 on a GPU
+    from before 2020, which has no bfloat16. Raises BackendError."""
+    if spec.dtype == "auto" and device.type == "cuda":
+        return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float16"
     if spec.dtype == "auto":
-        return "bfloat16" if device.type == "cuda" or _cpu_has_bfloat16() else "float32"
+        return "bfloat16" if _cpu_has_bfloat16() else "float32"
     if spec.dtype not in (*DTYPES, "int8"):
         raise BackendError(f"dtype is {spec.dtype!r}; use auto, int8, {', '.join(DTYPES)}.")
     if spec.dtype == "int8" and device.type != "cpu":

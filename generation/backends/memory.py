@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 # The share of free memory that keys, values and the passes over the vocabulary may use.
 SHARE = 0.7
@@ -23,6 +25,13 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and any(
         words in str(error) for words in ("out of memory", "can't allocate memory", "not enough memory")
     )
+
+
+def on_device(values: Sequence[Any], device: torch.device, dtype: torch.dtype | None = None) -> Tensor:
+    """The numbers as a tensor, without waiting for what a GPU still computes."""
+    if device.type != "cuda":
+        return torch.tensor(values, dtype=dtype, device=device)
+    return torch.tensor(values, dtype=dtype, pin_memory=True).to(device, non_blocking=True)
 
 
 def release(device: torch.device) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from generation.backends.base import BackendError
 from generation.backends.batch_rows import Row
+from generation.backends.memory import on_device
 
 # What a sort begins with; it grows eightfold until the mass is reached.
 FIRST_SORTED = 256
@@ -44,15 +45,16 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
             kind = "all"
         by_kind[kind].append(number)
     at_once = CPU_ROWS_AT_ONCE if logits.device.type == "cpu" else 256
-    by_row = torch.empty(3, len(rows), dtype=torch.float64)
-    pending = []
+    order: list[int] = []
+    drawn = []
     for kind, numbers in by_kind.items():
         for first in range(0, len(numbers), at_once):
             part = numbers[first : first + at_once]
-            picked = logits if len(part) == len(rows) else logits.index_select(0, torch.tensor(part).to(logits.device))
-            pending.append((part, _draw(picked, [rows[number] for number in part], kind, ends)))
-    for part, drawn in pending:
-        by_row[:, part] = drawn.to("cpu")
+            picked = logits if len(part) == len(rows) else logits.index_select(0, on_device(part, logits.device))
+            drawn.append(_draw(picked, [rows[number] for number in part], kind, ends))
+            order += part
+    by_row = torch.empty(3, len(rows), dtype=torch.float64)
+    by_row[:, order] = torch.cat(drawn, 1).to("cpu")
     refuse_nan(by_row[1])
     tokens, log_p, log_q = by_row.tolist()
     return [
@@ -76,7 +78,7 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     barred = [number for number, row in enumerate(rows) if row.end_barred]
     if barred and len(ends):
         scores = raw.clone()
-        index = torch.tensor(barred, device=scores.device)
+        index = on_device(barred, scores.device)
         scores[index[:, None], ends[None, :]] = -torch.inf
     if kind == "greedy":
         tokens = scores.argmax(-1)
@@ -114,7 +116,7 @@ def _truncated(weights: Tensor, sums: Tensor, scores: Tensor, rows: Sequence[Row
     if kind == "top_k":
         counts = [min(decoder.top_k or 1, weights.shape[-1]) for decoder in decoders]
         largest = scores.topk(max(counts), -1).values
-        least = largest.gather(-1, torch.tensor(counts, device=scores.device)[:, None] - 1)
+        least = largest.gather(-1, on_device(counts, scores.device)[:, None] - 1)
         return weights.masked_fill_(scores < least, 0.0)
     if kind == "top_p":
         masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], sums)[:, None] * sums[:, None]
@@ -133,6 +135,8 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
     """The value in ``order`` (sorted from its largest or its smallest) of the first token with which the summed weights
     reach the mass. Only rows that have not reached it yet are sorted further."""
     size = order.shape[-1]
+    if order.device.type == "cuda":  # which rows need more is a question that would have to be waited for
+        return _at_mass_of_all(order, weights, masses, largest=largest)
     reached = torch.empty_like(masses, dtype=order.dtype)
     left = torch.arange(len(order), device=order.device)
     count = min(FIRST_SORTED, size)
@@ -145,6 +149,13 @@ def _at_mass(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -
             return reached
         order, weights, masses, left = order[short], weights[short], masses[short], left[short]
         count = min(8 * count, size)
+
+
+def _at_mass_of_all(order: Tensor, weights: Tensor, masses: Tensor, *, largest: bool) -> Tensor:
+    """The same from one sort of everything."""
+    values, tokens = order.sort(-1, descending=largest)
+    summed = weights.gather(-1, tokens).cumsum(-1, dtype=torch.float64)
+    return values.gather(-1, (summed < masses).sum(-1, keepdim=True).clamp_(max=order.shape[-1] - 1))
 
 
 def _inverse(weights: Tensor, uniforms: Tensor) -> tuple[Tensor, Tensor]:
@@ -172,4 +183,4 @@ def _below(aim: Tensor, total: Tensor) -> Tensor:
 
 
 def _numbers(values: Sequence[float], like: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    return torch.tensor(values, dtype=dtype or like.dtype, device=like.device)
+    return on_device(values, like.device, dtype or like.dtype)

@@ -19,8 +19,9 @@ from generation.backends import beams, prefill, sampling
 from generation.backends.base import NotGenerated, Outcome, Request
 from generation.backends.batch_rows import Row, Vocabulary, begin
 from generation.backends.key_values import KeyValues
-from generation.backends.memory import Room, is_out_of_memory, release
+from generation.backends.memory import Room, is_out_of_memory, on_device, release
 from generation.backends.prompt_cache import PromptCache
+from generation.backends.recorded_steps import RecordedSteps, for_a_run, for_live_use
 
 Ended = list[tuple[Any, Outcome]]
 
@@ -28,11 +29,12 @@ Ended = list[tuple[Any, Outcome]]
 @dataclass(frozen=True)
 class Pace:
     """How the engine fills the device: at most ``most_active`` rows, ``prefill_tokens`` of new prompts in one pass, and
-    ``admit_at_least`` free places before waiting rows join (1: at once, for live use)."""
+    ``admit_at_least`` free places before waiting rows join. ``live``: rows join at any time, for as long as it runs."""
 
     most_active: int
     prefill_tokens: int = 4096
     admit_at_least: int = 1
+    live: bool = False
 
 
 class TorchEngine:
@@ -54,9 +56,18 @@ class TorchEngine:
         # Of equal rows that draw nothing, one is generated; the others get the same outcome.
         self._followers: dict[tuple[Any, ...], list[Row]] = {}
         self._ended: Ended = []
-        self._cache = KeyValues(self._n_layers, room=1, width=1)
+        self._records = self._device.type == "cuda"
+        self._begin_empty()
 
     # --- The interface ---
+
+    @property
+    def held_bytes(self) -> int:
+        return self._cache.n_bytes
+
+    def forget_prompts(self) -> None:
+        """Only buffers and recorded steps stay for what comes next."""
+        self._prompts.clear()
 
     @property
     def n_active(self) -> int:
@@ -98,17 +109,26 @@ class TorchEngine:
 
     def step(self) -> Ended:
         with torch.inference_mode():
-            try:
-                if self._beams and not self._rows:
-                    for row, outcome in beams.search(self._model, self._beams, self._vocabulary, room=self._room):
-                        self._end(row, outcome)
-                self._next_tokens()
-            except Exception as error:
-                if not is_out_of_memory(error):
-                    raise
-                self._restart_with_fewer_rows(error)
+            if self._runs_out_of_memory():
+                self._restart_with_fewer_rows()
+        if not self._rows and not self._waiting:
+            self._most = self._pace.most_active
         ended, self._ended = self._ended, []
         return ended
+
+    def _runs_out_of_memory(self) -> bool:
+        """Generate one token for all. Whoever handles the error would keep alive what the failed step holds, so this
+        returns first."""
+        try:
+            if self._beams and not self._rows:
+                for row, outcome in beams.search(self._model, self._beams, self._vocabulary, room=self._room):
+                    self._end(row, outcome)
+            self._next_tokens()
+        except Exception as error:
+            if not is_out_of_memory(error) or not (self._rows or self._joining):
+                raise
+            return True
+        return False
 
     # --- One token for all ---
 
@@ -116,8 +136,7 @@ class TorchEngine:
         """Advance the active rows, read the prompts of those that join, then draw the next token of each."""
         logits = []
         if self._rows:
-            tokens = torch.tensor([[row.tokens[-1]] for row in self._rows], device=self._device)
-            logits.append(self._forward(tokens, self._cache))
+            logits.append(self._step_of(self._rows))
         self._joining = self._rows_to_admit()
         if self._joining:
             logits += self._admit()
@@ -132,6 +151,18 @@ class TorchEngine:
                 self._end(row, text)
                 dead.append(number)
         self._drop(dead)
+
+    def _step_of(self, rows: Sequence[Row]) -> Tensor:
+        """Logits after each row's last token."""
+        tokens = [row.tokens[-1] for row in rows]
+        logits = self._recorded.replay(tokens) if self._recorded else None
+        if logits is not None:
+            self._cache.move_on()
+            return logits
+        logits = self._forward(on_device(tokens, self._device)[:, None], self._cache)
+        if self._recorded:
+            self._recorded.learn(tokens, logits)
+        return logits
 
     def _forward(self, tokens: Tensor, cache: KeyValues) -> Tensor:
         """Logits after the last of the tokens. Advances the cache."""
@@ -189,10 +220,16 @@ class TorchEngine:
             batch_rows = [row for row in rows if row.prompt in numbers]
             picked = [numbers[row.prompt] for row in batch_rows]
             self._cache.take(batch.cache, picked, ahead=ahead)
-            logits.append(batch.logits[torch.tensor(picked, device=self._device)])
+            logits.append(batch.logits[on_device(picked, self._device)])
             ordered += batch_rows
         self._joining = ordered
         return logits
+
+    def _begin_empty(self) -> None:
+        """New buffers, without rows."""
+        rounds = for_live_use if self._pace.live else for_a_run
+        self._cache = KeyValues(self._n_layers, room=1, width=1, round_up=rounds if self._records else None)
+        self._recorded = RecordedSteps(self._model, self._cache, self._device) if self._records else None
 
     # --- Rows that leave ---
 
@@ -213,17 +250,16 @@ class TorchEngine:
             self._followers[_same(row)] = followers[1:]
             (self._beams if row.request.decoder.beams > 1 else self._waiting).appendleft(followers[0])
 
-    def _restart_with_fewer_rows(self, error: Exception) -> None:
-        """Memory ran out: start again with half the rows at once. The same seeds give the same texts."""
+    def _restart_with_fewer_rows(self) -> None:
+        """Memory ran out: start again with half the rows at once. The same seeds give the same texts. A row alone is
+        tried once more, without what earlier rows left."""
         rows = [*self._rows, *self._joining]
-        if not rows:
-            raise error
         columns = max(row.columns for row in rows)
         self._rows, self._joining = [], []
-        self._cache = KeyValues(self._n_layers, room=1, width=1)
+        self._begin_empty()
         self._prompts.clear()
         release(self._device)
-        if len(rows) == 1:
+        if len(rows) == 1 and self._most == 1:
             self._end(rows[0], _no_room(columns, self._device))
             return
         self._most = max(1, len(rows) // 2)

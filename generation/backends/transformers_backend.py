@@ -17,7 +17,7 @@ from generation.backends import attention
 from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.batch_rows import refused
 from generation.backends.loading import load
-from generation.backends.memory import PASSES, Room, release, token_bytes
+from generation.backends.memory import PASSES, Room, available_bytes, release, token_bytes
 from generation.backends.model_origin import origin_of
 from generation.backends.prompt_cache import PromptCache
 from generation.backends.torch_engine import Pace, TorchEngine
@@ -37,6 +37,8 @@ SENTINEL = "\u2402prompt\u2402"
 
 class TransformersBackend:
     """See ``base.Backend``."""
+
+    _last_engine: TorchEngine | None = None
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
@@ -83,9 +85,7 @@ class TransformersBackend:
 
     def generate(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See ``base.Backend``. The longest come first, so that memory runs out at once or not at all."""
-        batch = self._options.get("batch", BATCH[self._device.type])
-        pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
-        engine = self._engine(pace, PromptCache(self._prefill_tokens))
+        engine = self._engine_for_runs()
 
         def position(number: int) -> tuple[Any, ...]:
             request = requests[number]
@@ -99,14 +99,28 @@ class TransformersBackend:
                 outcomes[number] = outcome
                 if on_done is not None:
                     on_done(requests[number].key, outcome)
+        engine.forget_prompts()
+        if self._device.type == "cuda" and engine.held_bytes <= available_bytes(self._device) / 8:
+            self._last_engine = engine
         return [outcomes[number] for number in range(len(requests))]
+
+    def _engine_for_runs(self) -> TorchEngine:
+        """A new engine, or the last one if it came to its end: the steps that it has recorded may fit again."""
+        engine, self._last_engine = self._last_engine, None
+        if engine is not None and self.model is not None:
+            return engine
+        batch = self._options.get("batch", BATCH[self._device.type])
+        pace = Pace(batch, self._prefill_tokens, admit_at_least=max(1, batch // 8))
+        return self._engine(pace, PromptCache(self._prefill_tokens))
 
     def open_engine(self, *, most_active: int) -> TorchEngine:
         prompt_tokens = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8)))
-        return self._engine(Pace(most_active, self._prefill_tokens), PromptCache(prompt_tokens, beginnings=True))
+        return self._engine(
+            Pace(most_active, self._prefill_tokens, live=True), PromptCache(prompt_tokens, beginnings=True)
+        )
 
     def close(self) -> None:
-        self.model = None
+        self.model = self._last_engine = None
         release(self._device)
 
     @property

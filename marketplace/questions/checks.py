@@ -7,10 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
+from common.languages import gettext as _
+from common.languages import marked
+from common.languages import number as in_digits
 from common.text_length import is_blank
 from marketplace.questions.question_form import Form, FormQuestion, TextRule
 
-UNANSWERED = "Please answer this question."
+UNANSWERED = marked("Please answer this question.")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,100}(?:\.[0-9]{0,100})?|\.[0-9]{1,100})")
 
 
@@ -51,7 +54,7 @@ def check_answers(form: Form, answers: Mapping[str, Answer]) -> dict[str, str]:
     for question in form.questions:
         answer = given(answers.get(question.identifier, ()))
         if question.required and not answer:
-            problem = UNANSWERED
+            problem = _(UNANSWERED)
         elif question.kind == "text":
             problem = _wrong_text(question.rule, "|".join(answer.values))
         elif question.kind == "file":
@@ -70,15 +73,15 @@ def _wrong_text(rule: TextRule, text: str) -> str:
     if rule.numeric:
         number = text.strip()
         if not _NUMBER.fullmatch(number):
-            return "Please enter a number."
+            return _("Please enter a number.")
         if rule.least is not None and Decimal(number) < rule.least:
-            return f"At least {rule.least}."
+            return _("At least %(limit)s.") % {"limit": rule.least}
         if rule.most is not None and Decimal(number) > rule.most:
-            return f"At most {rule.most}."
+            return _("At most %(limit)s.") % {"limit": rule.most}
     if rule.shortest is not None and len(text) < rule.shortest:
-        return f"At least {rule.shortest} characters."
+        return _("At least %(limit)s characters.") % {"limit": rule.shortest}
     if rule.longest is not None and len(text) > rule.longest:
-        return f"At most {rule.longest} characters."
+        return _("At most %(limit)s characters.") % {"limit": rule.longest}
     return ""
 
 
@@ -87,25 +90,31 @@ def _wrong_selection(question: FormQuestion, answer: Given) -> str:
         return ""
     chosen = [value for value in answer.values if value]
     if not set(chosen) <= {option.identifier for option in question.options}:
-        return "Please choose from the options shown."
+        return _("Please choose from the options shown.")
     if question.kind == "one" and len(chosen) > 1:
-        return "Please choose one."
+        return _("Please choose one.")
     if question.least is not None and len(chosen) + (not is_blank(answer.other)) < question.least:
-        return f"Please choose at least {question.least}."
+        return _("Please choose at least %(limit)s.") % {"limit": question.least}
     if question.most is not None and len(chosen) > question.most:
-        return f"Please choose at most {question.most}."
+        return _("Please choose at most %(limit)s.") % {"limit": question.most}
     if question.other is None:
-        return "Please choose from the options shown." if answer.other else ""
+        return _("Please choose from the options shown.") if answer.other else ""
     problem = _wrong_text(question.other, answer.other)
-    return f"In your own words: {problem}" if problem else ""
+    return _("In your own words: %(problem)s") % {"problem": problem} if problem else ""
 
 
 def _wrong_file(question: FormQuestion, answer: Given) -> str:
     upload = answer.upload
     if upload is None:
-        return "Please choose a file." if answer else ""
+        return _("Please choose a file.") if answer else ""
     if question.least is not None and upload.size < question.least:
-        return f"The file has {upload.size:,} bytes. It must have at least {question.least:,}."
+        return _("The file has %(size)s bytes. It must have at least %(limit)s.") % {
+            "size": in_digits(upload.size),
+            "limit": in_digits(question.least),
+        }
     if question.most is not None and upload.size > question.most:
-        return f"The file has {upload.size:,} bytes. It can have at most {question.most:,}."
+        return _("The file has %(size)s bytes. It can have at most %(limit)s.") % {
+            "size": in_digits(upload.size),
+            "limit": in_digits(question.most),
+        }
     return ""

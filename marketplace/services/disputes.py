@@ -8,6 +8,8 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 
+from common.languages import gettext as _
+from common.languages import marked, number
 from marketplace import clock
 from marketplace.models import Assignment, DisputeStatement, Requester, Worker
 from marketplace.services.audit_log import record
@@ -21,8 +23,8 @@ Decision = DisputeStatement.Decision
 #: The limit for each side.
 MOST_STATEMENTS = 5
 MOST_TEXT = 4000
-DECIDED = "This dispute has been decided."
-NO_DISPUTE = "There is no open dispute about this assignment."
+DECIDED = marked("This dispute has been decided.")
+NO_DISPUTE = marked("There is no open dispute about this assignment.")
 
 
 def open_objections(requester: Requester) -> QuerySet[Assignment, str]:
@@ -49,7 +51,7 @@ def answer(*, assignment: Assignment, text: str, actor: str) -> DisputeStatement
     """The requester's answer to an objection. Raises Refusal."""
     locked = _locked(assignment)
     if locked.state != Assignment.State.REJECTED or not locked.statements.exists():
-        raise Refusal(NO_DISPUTE)
+        raise Refusal(_(NO_DISPUTE))
     return _say(locked, Party.REQUESTER, actor, text, action="dispute answered")
 
 
@@ -62,9 +64,9 @@ def decide(*, assignment: Assignment, overturn: bool, reason: str, actor: str) -
     with transaction.atomic():
         locked = _locked(assignment)
         if locked.statements.filter(party=Party.OPERATOR).exists():
-            raise Refusal(DECIDED)
+            raise Refusal(_(DECIDED))
         if locked.state != Assignment.State.REJECTED or not locked.statements.exists():
-            raise Refusal(NO_DISPUTE)
+            raise Refusal(_(NO_DISPUTE))
         if overturn:
             assignments.approve(assignment=locked, override=True, by_operator=True)
         decision = Decision.OVERTURNED if overturn else Decision.UPHELD
@@ -84,11 +86,11 @@ def _say(
 ) -> DisputeStatement:
     statement_text = text.strip()
     if not statement_text or len(statement_text) > MOST_TEXT:
-        raise Refusal(f"Write from 1 to {MOST_TEXT:,} characters.")
+        raise Refusal(_("Write from 1 to %(most)s characters.") % {"most": number(MOST_TEXT)})
     if assignment.statements.filter(party=Party.OPERATOR).exists():
-        raise Refusal(DECIDED)
+        raise Refusal(_(DECIDED))
     if assignment.statements.filter(party=party).count() >= MOST_STATEMENTS:
-        raise Refusal(f"You have written {MOST_STATEMENTS} times. Wait for the decision.")
+        raise Refusal(_("You have written %(count)s times. Wait for the decision.") % {"count": MOST_STATEMENTS})
     statement = DisputeStatement.objects.create(
         assignment=assignment, party=party, actor=actor[:150], decision=decision, text=statement_text, at=clock.now()
     )

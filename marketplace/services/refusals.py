@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.db import IntegrityError
 
+from common.languages import gettext as _
+
 
 class Refusal(ValueError):
     """Nothing was written. ``message`` is for people; ``code`` is the API's code, without its prefix."""
@@ -34,7 +36,8 @@ class WrongState(Refusal):
     """It exists, but its state does not allow this now."""
 
     def __init__(self, kind: str, identifier: str, *, state: str, allowed: str) -> None:
-        message = f"The status must be {allowed} for this. {kind} {identifier} has the status {state}."
+        text = _("The status must be %(allowed)s for this. %(kind)s %(identifier)s has the status %(state)s.")
+        message = text % {"allowed": _(allowed), "kind": kind, "identifier": identifier, "state": _(state)}
         super().__init__(message, code=f"Invalid{kind}State")
         self.kind, self.identifier, self.state, self.allowed = kind, identifier, state, allowed
 

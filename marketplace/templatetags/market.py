@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from common import languages
+from common.languages import marked, ngettext, number
 from marketplace import clock, money
 
 register = template.Library()
@@ -23,13 +25,34 @@ _TONES = {
     "Rejected": "bad",
     "Granted": "good",
 }
-_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
+#: The states of assignments and requests, which templates translate.
+STATES = (
+    marked("Accepted"),
+    marked("Submitted"),
+    marked("Approved"),
+    marked("Rejected"),
+    marked("Returned"),
+    marked("Abandoned"),
+    marked("Started"),
+    marked("Pending"),
+    marked("Granted"),
+)
+#: The scripts of the workers' site that have texts.
+SCRIPTS = ("marketplace.js",)
+
+
+@register.simple_tag
+def script_words() -> SafeString:
+    """The texts of this site's scripts in the language of the page, which `static/words.js` reads."""
+    return languages.script_words(SCRIPTS)
 
 
 @register.filter
 def usd(amount: Decimal | None) -> str:
     """0.5 as $0.50; a dash for None."""
-    return "–" if amount is None else money.usd(amount)
+    if amount is None:
+        return "–"
+    return money.usd(amount) if languages.spoken_code() == languages.ENGLISH else languages.money(amount)
 
 
 @register.filter
@@ -37,12 +60,17 @@ def span(seconds: int | None) -> str:
     """5400 as “1 hour 30 minutes”: the two largest units."""
     if seconds is None:
         return "–"
-    remaining, parts = int(seconds), []
-    for size, name in _UNITS:
-        number, remaining = divmod(remaining, size)
-        if number:
-            parts.append(f"{number} {name}{'' if number == 1 else 's'}")
-    return " ".join(parts[:2]) or "0 seconds"
+    minutes, left_seconds = divmod(int(seconds), 60)
+    hours, left_minutes = divmod(minutes, 60)
+    days, left_hours = divmod(hours, 24)
+    parts = [
+        (days, ngettext("%(count)s day", "%(count)s days", days)),
+        (left_hours, ngettext("%(count)s hour", "%(count)s hours", left_hours)),
+        (left_minutes, ngettext("%(count)s minute", "%(count)s minutes", left_minutes)),
+        (left_seconds, ngettext("%(count)s second", "%(count)s seconds", left_seconds)),
+    ]
+    shown = [part for part in parts if part[0]][:2] or parts[-1:]
+    return " ".join(text % {"count": number(count)} for count, text in shown)
 
 
 @register.filter
@@ -58,7 +86,7 @@ def day(when: date | None) -> str:
     """The day of a point in time, in UTC."""
     if not when:
         return "–"
-    return f"{when.astimezone(UTC) if isinstance(when, datetime) else when:%-d %b %Y}"
+    return languages.day(when)
 
 
 @register.filter

@@ -45,7 +45,9 @@ from annotation.work.answers import keep_draft, submit_step
 from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page
 from annotation.work.requested_offers import pull_offers
+from annotation.work.taking_questionnaires import answer, save_questions_draft
 from tests.annotation.offers_helpers import pass_time
+from tests.annotation.questionnaire_helpers import REMARK, stored
 from tests.factories import make_assignment, make_participant, make_study, make_submission, make_worker, simulated_form
 from tests.generation.support.toy_suggestions import make_pool, make_suggester
 
@@ -107,7 +109,14 @@ def live_through(user: User, **values: Any) -> Life:
     """Every kind of study with free texts; the worker does a hit of each and leaves another unfinished."""
     worker = make_worker(platform="panel", name=f"sona/{WHO}-4711")
     studies = [
-        make_study(task_type="con_test", items=1, ratings_per_item=9, reward=Decimal("0.30"), **values),
+        make_study(
+            task_type="con_test",
+            items=1,
+            ratings_per_item=9,
+            reward=Decimal("0.30"),
+            questionnaires=stored(after=[REMARK]),
+            **values,
+        ),
         make_study(task_type="production", items=2, ratings_per_item=9, **values),
         make_study(task_type="detection", items=4, ratings_per_item=9, **values),
         *_with_suggestions(**values),
@@ -124,6 +133,10 @@ def live_through(user: User, **values: Any) -> Life:
         sent = walk(work)
         assert sent is not None
         _leave_traces(sent, user)
+    remark = {"remark": f"{WROTE} was everywhere in the texts."}
+    asked: dict[str, Any] = {"participant_id": participants[0].pk, "name": "after", "attempt": 1, "data": remark}
+    save_questions_draft(**asked)
+    answer(**asked, timing={})
     judging = _judged(studies[0], user)
     pseudonyms = [each.pseudonym for each in participants]
     return Life(worker, studies, judging, participants, pseudonyms)

@@ -53,7 +53,6 @@ def test_headings_fit_below_those_of_the_page() -> None:
         "One line.",
         "One line,\nanother, with snake_case_names and 3 * 4 = 12.\n\nA new paragraph & “quotes” – #hashtag.",
         "Ends with spaces   \n\n\n\nand a wide gap.",
-        "שלום\nعربي",
         "Rate it from 1 (bad) to 5 (good).\n    An indented line.",
         "Pay: $0.18 [see below] (really) ~ 10% > 5 `code` ---",
         "---\n=====\n| a | b |",
@@ -66,6 +65,10 @@ def test_plain_text_looks_as_before(text: str) -> None:
         return re.sub(r"\s+", " ", re.sub(r"\s*(</?p>|<br>)\s*", r"\1", html.replace("&#x27;", "'"))).strip()
 
     assert seen(as_html(text)) == seen(linebreaks(text.strip(), autoescape=True))
+
+
+def test_text_from_right_to_left_has_its_own_direction() -> None:
+    assert as_html("שלום\nعربي").strip() == '<p dir="auto">שלום<br>\nعربي</p>'
 
 
 @pytest.mark.parametrize(

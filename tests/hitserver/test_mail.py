@@ -106,8 +106,8 @@ def test_asking_for_a_link_does_the_same_for_everybody(monkeypatch: pytest.Monke
         seen.append((page, [query["sql"] for query in queries]))
     assert seen[0] == seen[1]
     assert [options["args"] for options in queued] == [
-        [ADDRESS, "http://testserver"],
-        ["nobody@mail.example", "http://testserver"],
+        [ADDRESS, "http://testserver", "en"],
+        ["nobody@mail.example", "http://testserver", "en"],
     ]
 
 

@@ -43,6 +43,7 @@ VALUES = {
     "<slug:run_name>": RUN,
     "<slug:platform>": "mturk",
     "<slug:staged>": "0" * 32,
+    "<slug:questionnaire>": "before",
 }
 
 

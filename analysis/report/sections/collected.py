@@ -92,7 +92,7 @@ def counts_of(source: Source) -> dict[str, Any]:
         "ratings_all": int(data.all_ratings["value"].notna().sum()),
         "ratings_by_people": included - simulated,
         "ratings_simulated": simulated,
-        "texts": int((ratings["text"] != "").sum()),
+        "texts": int(((ratings["text"] != "") & ratings["value"].isna()).sum()),
         "comments": int(used["has_feedback"].sum()),
         "assignments": dict(source.description.assignments),
     }

@@ -115,12 +115,16 @@ def has_problems(source: Source, evidence: Section, factor: Factor, criteria: Se
 
 def criterion_of(source: Source, score: Score, earlier: Sequence[Criterion] = ()) -> Criterion | None:
     """None if nobody has answered, or the question chooses or orders, so that its ratings have no mean of their own.
+    A score of each part has one.
 
     What workers answered about is worked out once for all criteria on which they answered about the same.
     """
     question = source.questions.get(score.topic)
     if score.topic not in source.derived and (
-        question is None or question.targets or question.scale.level == "pairwise" or score.middle is not None
+        question is None
+        or (question.targets and score.over != "part")
+        or question.scale.level == "pairwise"
+        or score.middle is not None
     ):
         return None
     rows = source.ratings_on(score.topic)

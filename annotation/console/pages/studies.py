@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.console.pages.forms import InviteParticipantsForm, PersonalLinksForm
+from annotation.instrument import asked_around
 from annotation.models import Invitation, Participant, PlatformJob, Study
 from annotation.people.invitations import invite, invite_participants
 from annotation.people.redacting import open_requests
@@ -18,6 +19,7 @@ from annotation.platforms import PlatformTrouble, all_platforms, link, platform_
 from annotation.platforms.paying_accounts import paying_account
 from annotation.recruiting import changing_offers
 from annotation.recruiting.offered_work import objections, posted_on
+from annotation.results.answers_around_tasks import turned_away
 from annotation.review.fairness import comments_of, fairness_of
 from annotation.review.progress import ArmRow, arm_rows, progress
 from annotation.shell.charts import hourly_bars
@@ -91,6 +93,7 @@ def progress_context(
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
         "fairness": fairness_of(study, times),
         "comments": comments_of(study),
+        "turned_away": turned_away(study) if asked_around(study).gates else {},
     }
 
 

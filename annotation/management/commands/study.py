@@ -40,8 +40,8 @@ from annotation.studies.duplicating import duplicate_study
 from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
 from annotation.studies.images import add_media
-from annotation.studies.link_identity import identity_warnings
 from annotation.studies.study_files import FileRefused, read_study_file
+from annotation.studies.wording_notes import study_warnings
 from annotation.table_files import Table, TableProblems, read_table
 from annotation.task_types.registry import UnknownTaskType, all_types, get_type
 from annotation.work import repairing_ratings
@@ -281,14 +281,13 @@ class Command(ReviewActions):
             return
         if dry_run or options:
             raise CommandError("--dry-run, --set and --account need --platform with the name of a platform.")
-        was_live = study.status == Study.Status.LIVE
+        was_live, warnings = study.status == Study.Status.LIVE, study_warnings(study)
         launching.publish(study=study, actor=ACTOR)
         study.refresh_from_db()
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
         self.say(platform_actions.pay_lines(study))
         self.say(output.workers_lines(study))
-        self.warn(identity_warnings(study))
-        self.warn([str(problem) for problem in factor_notes(study).problems] if study.factors else [])
+        self.warn([*warnings, *map(str, factor_notes(study).problems if study.factors else ())])
         self.say(output.next_steps(study))
 
     def budget(self, *, slug: str, amount: str) -> None:
@@ -397,7 +396,7 @@ class Command(ReviewActions):
         with progress_bar(progress, "submissions", total=study.submissions.count()) as step:
             quality_control.check_quality(study=study, actor=ACTOR, progress=step)
         self.say(output.quality_lines(study, quality_of(study)))
-        self.warn(identity_warnings(study))
+        self.warn(study_warnings(study))
 
     def rebuild_ratings(self, *, slug: str, progress: bool) -> None:
         study = study_called(slug)

@@ -10,13 +10,14 @@ from xml.sax.saxutils import escape
 
 from django import forms
 from django.conf import settings
+from django.core.exceptions import ValidationError
 
 from annotation.models import Hit, PlatformAccount, QualificationType, Study
 from annotation.platforms.calls import NOT_MADE, Json
 from annotation.platforms.costs import CENT
 from annotation.platforms.listings import bonus_note, is_bounded, one_listing_field
 from annotation.platforms.paying_accounts import account_field
-from annotation.task_types.settings import ConfigForm, ListField
+from annotation.task_types.settings import Cell, ConfigForm, ListField, TableField
 
 LOCALE_TYPE = "00000000000000000071"
 PERCENT_APPROVED_TYPE = "000000000000000000L0"
@@ -26,6 +27,17 @@ MASTERS_TYPE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
 MASTERS_SANDBOX_TYPE = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 Purpose = QualificationType.Purpose
 GUARDED = {"ActionsGuarded": "PreviewAndAccept"}
+#: Rules of own qualifications: the comparator of the API, and whether it compares a score.
+RULES = {
+    "has": ("Exists", False),
+    "lacks": ("DoesNotExist", False),
+    "at_least": ("GreaterThanOrEqualTo", True),
+    "at_most": ("LessThanOrEqualTo", True),
+    "exactly": ("EqualTo", True),
+}
+#: MTurk accepts ten requirements per HIT. The others come from the settings above and from the study itself.
+MOST_OWN = 4
+HIGHEST_SCORE = 2**31 - 1
 
 
 class MturkForm(ConfigForm):
@@ -67,8 +79,43 @@ class MturkForm(ConfigForm):
         label="Minimum approval rate, in percent", required=False, min_value=0, max_value=100
     )
     masters = forms.BooleanField(label="Only Masters", required=False, initial=False)
+    own_qualifications = TableField(
+        label="Own qualifications",
+        required=False,
+        most=MOST_OWN,
+        cells=[
+            Cell("id", "Id of the qualification type", max_length=255),
+            Cell(
+                "rule",
+                "Workers",
+                choices=[
+                    ("has", "have it"),
+                    ("lacks", "do not have it"),
+                    ("at_least", "have at least this score"),
+                    ("at_most", "have at most this score"),
+                    ("exactly", "have exactly this score"),
+                ],
+            ),
+            Cell("score", "Score", required=False, max_length=10),
+        ],
+        help_text="Qualification types that you made on the platform, such as one for native speakers.",
+    )
     one_listing = one_listing_field()
     account = account_field()
+
+    def clean_own_qualifications(self) -> list[dict[str, str]]:
+        rows: list[dict[str, str]] = self.cleaned_data["own_qualifications"]
+        for number, row in enumerate(rows, start=1):
+            score, compares = row["score"], RULES[row["rule"]][1]
+            if compares and not (score.isascii() and score.isdecimal() and int(score) <= HIGHEST_SCORE):
+                what = (
+                    f"Entry {number}, score: “{score}” is not a whole number. The rule {row['rule']} compares a score."
+                )
+                raise ValidationError(what, code="score")
+            if score and not compares:
+                what = f"Entry {number}, score: the rule {row['rule']} compares no score. Remove it."
+                raise ValidationError(what, code="score")
+        return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +132,7 @@ class MturkConfig:
     least_approved: int | None = None
     least_percent_approved: int | None = None
     masters: bool = False
+    own_qualifications: Sequence[dict[str, str]] = ()
     one_listing: bool = False
     account: str = ""
 
@@ -125,6 +173,10 @@ class MturkConfig:
         if self.masters:
             masters = MASTERS_SANDBOX_TYPE if sandbox else MASTERS_TYPE
             requirements.append({"QualificationTypeId": masters, "Comparator": "Exists"})
+        for row in self.own_qualifications:
+            comparator, compares = RULES[row["rule"]]
+            score = {"IntegerValues": [int(row["score"])]} if compares else {}
+            requirements.append({"QualificationTypeId": row["id"], "Comparator": comparator, **score})
         return [requirement | GUARDED for requirement in requirements]
 
     def hit(self, *, hit_type_id: str, url: str, wanted: int, annotation: str) -> dict[str, Any]:
@@ -145,6 +197,7 @@ def asked_for(chosen: Json) -> list[tuple[str, str]]:
         ("approved HITs", at_least(chosen.get("least_approved"), "")),
         ("approval rate", at_least(chosen.get("least_percent_approved"), "%")),
         ("Masters qualification", "required" if chosen.get("masters") else ""),
+        ("own qualifications", ", ".join(row["id"] for row in chosen.get("own_qualifications") or ())),
     ]
     return [(name, value) for name, value in rows if value]
 

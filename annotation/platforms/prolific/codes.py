@@ -14,6 +14,7 @@ from django.core.exceptions import ValidationError
 from django.utils.crypto import salted_hmac
 
 from annotation.models import Posting
+from annotation.platforms.base import NOT_ELIGIBLE
 from annotation.platforms.calls import Json
 from annotation.task_types.settings import Cell, TableField
 
@@ -23,7 +24,11 @@ OUTCOMES = (
     ("failed_checks", "Finished, but failed gold items or attention checks"),
     ("no_consent", "Does not agree to take part"),
     ("not_eligible", "Came, but cannot take part"),
+    ("screened_out", "Screened out by their answers before the first task"),
+    ("not_understood", "Failed the comprehension check"),
 )
+#: Outcomes of answers before the first task: values of `Participant.TurnedAway`.
+TURNED_AWAY = ("screened_out", "not_understood")
 COMPLETED, FAILED_CHECKS = "completed", "failed_checks"
 REVIEW, APPROVE, RETURN, SCREEN_OUT = "review", "approve", "return", "screen_out"
 ACTIONS = (
@@ -66,6 +71,14 @@ class CodesField(TableField):
         if len(set(outcomes)) < len(outcomes):
             raise ValidationError("An outcome is in the list twice.", code="twice")
         return rows
+
+
+def row_for(rows: Sequence[Mapping[str, str]], outcome: str) -> Mapping[str, str] | None:
+    """The entry for an outcome. People whose answers turned them away can have one of their own; without it, they go
+    back like others who cannot take part."""
+    by_outcome = {row["outcome"]: row for row in rows}
+    fallback = by_outcome.get(NOT_ELIGIBLE) if outcome in TURNED_AWAY else None
+    return by_outcome.get(outcome, fallback)
 
 
 def screens_out(rows: Sequence[Mapping[str, str]]) -> bool:

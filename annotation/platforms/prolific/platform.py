@@ -26,7 +26,7 @@ from annotation.platforms.base import BadArrival, Claim, Finish, Notified, Repor
 from annotation.platforms.calls import Call, Json, PlatformTrouble, PostingGone, Search
 from annotation.platforms.costs import CENT, Fees, Offered
 from annotation.platforms.prolific.bonuses import bonus_calls
-from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for
+from annotation.platforms.prolific.codes import CHECK_FLAGS, COMPLETED, FAILED_CHECKS, SCREEN_OUT, code_for, row_for
 from annotation.platforms.prolific.config import ProlificConfig, ProlificForm, address_of, asked_for
 from annotation.platforms.prolific.connection import Connection
 from annotation.platforms.prolific.hooks import read_notice
@@ -267,13 +267,14 @@ class Prolific(Connection):
 
     @classmethod
     def way_back(cls, posting: Posting, settings: Json, outcome: str) -> Finish | None:
-        row = next((code_row for code_row in settings.get("codes") or () if code_row["outcome"] == outcome), None)
+        row = row_for(settings.get("codes") or (), outcome)
         if row is None:
             return None
         pay = ProlificConfig(**settings).screen_out_pay if row["action"] == SCREEN_OUT else Decimal(0)
         return replace(
-            _finish(posting, outcome),
+            _finish(posting, row["outcome"]),
             note=_("You are paid %(amount)s for your time.") % {"amount": money(pay)} if pay else "",
+            paid=pay,
         )
 
     # --- afterwards ---

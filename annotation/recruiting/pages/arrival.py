@@ -74,6 +74,10 @@ REFUSALS = {
         marked("There are no more tasks for you in this study"),
         marked("The researchers have ended your participation."),
     ),
+    "turned_away": (
+        marked("You cannot take part in this study"),
+        marked("Your answers before the first task decided that."),
+    ),
     "exam": (
         marked("This {task} is for people who passed another one"),
         marked("Take part in that one first. If you have, your result was not good enough."),
@@ -84,7 +88,7 @@ REFUSALS = {
     ),
 }
 #: Reasons that are no fault of the worker, who came from the platform in good faith.
-NOT_FOR_THEM = ("other_arm", "own_text", "had_text", "taken", "full", "exam", "took_part")
+NOT_FOR_THEM = ("turned_away", "other_arm", "own_text", "had_text", "taken", "full", "exam", "took_part")
 
 
 @workers_page
@@ -93,7 +97,7 @@ def arrival(request: HttpRequest, token: str) -> HttpResponse:
     """The page inside the platform's frame: a preview until the HIT is accepted, then the start page, then the work."""
     posting = Posting.objects.select_related("study", "hit__arm").get(pk=read_posting_token(token))
     study = posting.study
-    speak(study.language)
+    speak(study.voice())
     platform = platform_class(posting.platform)
     server_origin = f"{request.scheme}://{request.get_host()}"
     try:
@@ -188,7 +192,8 @@ def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpR
     task, contact = _(platform.task), posting.study.contact
     heading, line = _(heading).format(task=task), _(line).format(task=task)
     can_go_back = claim is not None and reason in NOT_FOR_THEM
-    back = platform.way_back(posting, settings_of(posting.study, platform), NOT_ELIGIBLE) if can_go_back else None
+    settings = settings_of(posting.study, platform)
+    back = platform.way_back(posting, settings, NOT_ELIGIBLE) if can_go_back else None
     if back is None:
         return message(heading, line, _(platform.way_out), status=403, contact=contact)
     lines = [line, back.note, _("If you are asked for a completion code there, enter %(code)s.") % {"code": back.code}]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
+from annotation.instrument import live_instrument
 from annotation.languages import gettext as _
 from annotation.languages import money, speak
 from annotation.models import Assignment
@@ -17,12 +20,17 @@ from annotation.platforms import platform_class
 from annotation.recruiting.publishing import settings_of
 from annotation.recruiting.qualifications import ask_to_grant, is_granted
 from annotation.tokens import Seat, read_seat
+from annotation.work.due_questionnaires import due_after
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.pages.done import NOTICES, done_page
 from annotation.work.pages.terms import payment_words
+from annotation.work.pages.turned_away import turned_away_page
 from annotation.work.pages.worker_page import SeeOther, message, page, workers_page
+from annotation.work.standing import summary
 
 State = Assignment.State
+#: A questionnaire must not cost anybody the time that they need to hand their work in.
+TIME_TO_HAND_IN = timedelta(minutes=3)
 
 
 def _work_and_earnings() -> QuerySet[Any]:
@@ -47,35 +55,25 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     """The page that reports work to the platform after it is saved here. Loading and sending it again does no harm."""
     work = _work_and_earnings().get(pk=seat.assignment or 0, participant=seat.participant)
     study = work.hit.study
-    speak(study.language)
+    speak(study.voice())
     task = _(platform_class(work.posting.platform).task if work.posting else "task")
-    if work.state == State.STOPPED:
-        # The platform still has their assignment, and pays it only when it is finished.
-        lines = (
-            _("You are owed %(amount)s for the steps that you sent. The researchers pay it separately.")
-            % {"amount": money(work.part_payment.amount)},
-            _(
-                "Please return the %(task)s on the site where you accepted it. If you write to the researchers about "
-                "your pay, give them this code: %(code)s"
-            )
-            % {"task": task, "code": work.participant.completion_code},
-        )
-        return message(_("You have stopped this %(task)s") % {"task": task}, *lines, status=200, contact=study.contact)
-    if work.state in (State.RETURNED, State.ABANDONED):
-        returned = work.state == State.RETURNED
-        heading = _("You have returned this %(task)s") if returned else _("The time for this %(task)s was up")
-        return message(
-            heading % {"task": task},
-            _("What you wrote is saved, but it does not count."),
-            status=409,
-            contact=study.contact,
-        )
+    if (ended := _ended_page(token, work, task)) is not None:
+        return ended
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))
     assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
+    last_url = _last_questions(token, work)
+    if last_url and _is_last(work) and work.expires_at > timezone.now() + TIME_TO_HAND_IN:
+        return SeeOther(last_url)
     platform = platform_class(work.posting.platform)
     finish = platform.finish(work, settings_of(study, platform))
-    context = {"title": study.title, "contact": study.contact, "finish": finish, "platform": platform}
+    context: dict[str, Any] = {
+        "last_url": last_url,
+        "title": study.title,
+        "contact": study.contact,
+        "finish": finish,
+        "platform": platform,
+    }
     pays = max(work.posting.pays, work.hit.reward) if work.posting.one_listing else work.posting.pays
     earned = (
         _("You earn %(amount)s for this %(task)s once it is approved.") % {"amount": money(pays), "task": task}
@@ -93,6 +91,58 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     response = page("recruiting/hand_in.html", context)
     response.form_sites = [origin(finish.form_url)] if finish.form_url else []  # type: ignore[attr-defined]
     return response
+
+
+def _ended_page(token: str, work: Assignment, task: str) -> HttpResponse | None:
+    """For work that ended without being sent; None for other work."""
+    contact = work.hit.study.contact
+    if work.participant.turned_away and work.state in (State.STOPPED, State.RETURNED, State.ABANDONED):
+        return _turned_away(token, work)
+    if work.state == State.STOPPED:
+        # The platform still has their assignment, and pays it only when it is finished.
+        lines = (
+            _("You are owed %(amount)s for the steps that you sent. The researchers pay it separately.")
+            % {"amount": money(work.part_payment.amount)},
+            _(
+                "Please return the %(task)s on the site where you accepted it. If you write to the researchers about "
+                "your pay, give them this code: %(code)s"
+            )
+            % {"task": task, "code": work.participant.completion_code},
+        )
+        return message(_("You have stopped this %(task)s") % {"task": task}, *lines, status=200, contact=contact)
+    if work.state in (State.RETURNED, State.ABANDONED):
+        returned = work.state == State.RETURNED
+        heading = _("You have returned this %(task)s") if returned else _("The time for this %(task)s was up")
+        return message(
+            heading % {"task": task},
+            _("What you wrote is saved, but it does not count."),
+            status=409,
+            contact=contact,
+        )
+    return None
+
+
+def _last_questions(token: str, work: Assignment) -> str:
+    """The address of the questionnaire after the last task; empty if there is nothing to answer."""
+    asked = live_instrument(work.participant.arm_id).asked
+    is_due = not work.participant.redacted_at and due_after(work.participant_id, asked) is not None
+    return reverse("work_questions", args=[token]) if is_due else ""
+
+
+def _is_last(work: Any) -> bool:
+    """Whether there is no further task for this participant. A row of `_work_and_earnings`."""
+    most = work.hit.study.hits_per_worker
+    return (most is not None and work.n_sent >= most) or not summary(work.participant_id).may_go_on
+
+
+def _turned_away(token: str, work: Assignment) -> HttpResponse:
+    """The end for somebody whose answers before the first task turned them away, and how they go back."""
+    if work.posting is None:
+        return turned_away_page(token, work.participant_id)
+    platform = platform_class(work.posting.platform)
+    settings = settings_of(work.hit.study, platform)
+    back = platform.way_back(work.posting, settings, work.participant.turned_away or "")
+    return turned_away_page(token, work.participant_id, platform=platform, way_back=back)
 
 
 @workers_page

@@ -3,7 +3,8 @@
 Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-eval`` (the items' own file with the
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
 page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
-``final`` (one row per item and label of a coding study), each as CSV, JSON lines or Parquet. Task types add tables of
+``final`` (one row per item and label of a coding study), ``questionnaires`` (one row per answer before or after the
+tasks), each as CSV, JSON lines or Parquet. Task types add tables of
 their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
 that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
 does not grow with the size of the study.
@@ -15,7 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from annotation.instrument import asks_for_offers
+from annotation.instrument import asked_around, asks_for_offers
 from annotation.models import Study, Submission
 from annotation.record_writers import WRITERS
 from annotation.results.exports.events import events_file, events_sheet
@@ -24,6 +25,7 @@ from annotation.results.exports.final import final_sheet
 from annotation.results.exports.items import diversity_sheet, wide_sheet
 from annotation.results.exports.offers import offers_sheet
 from annotation.results.exports.outputs import outputs_sheet
+from annotation.results.exports.questionnaires import questionnaires_sheet
 from annotation.results.exports.ratings import long_sheet
 from annotation.results.exports.request import ExportError, Request
 from annotation.results.exports.turns import turn_rules, turns_sheet
@@ -40,6 +42,7 @@ SHEETS = {
     "turns": turns_sheet,
     "events": events_sheet,
     "final": final_sheet,
+    "questionnaires": questionnaires_sheet,
 }
 BUNDLE, DATASET = "bundle", "dataset"
 PARQUET = "parquet"
@@ -87,6 +90,7 @@ def kinds_of(study: Study) -> list[str]:
         "turns": turn_rules(study) is None,
         "events": not records_edits(study),
         "final": not task.adjudicates,
+        "questionnaires": not asked_around(study),
         **{
             name: table not in task.extra_exports or not table.fits(study.config)
             for name, table in EXTRA_EXPORTS.items()

@@ -15,10 +15,12 @@ from analysis.answer_files.columns import (
     USE,
     WHO,
     WORKER,
+    WORKER_FACTOR,
     named_apart,
 )
 from analysis.description import Factor, arm_level
 from annotation.models import Arm, Item, Study
+from annotation.results.answers_around_tasks import worker_factors
 from annotation.results.exports.items import merged_columns
 from annotation.studies.provenance import Origin, provenance_columns
 from annotation.task_types.base import TaskType
@@ -46,6 +48,8 @@ class LongColumns:
         self._origins = provenance_columns(study)
         levels = arm_factors(study, arms)
         factors = list(levels)
+        #: Questions around the tasks whose answers are levels of the worker.
+        self.worker_questions = worker_factors(study)
         self.arm_cells = {arm.pk: [arm.name, *(of_arm[arm.pk] for of_arm in levels.values())] for arm in arms}
         payloads = Item.objects.filter(study=study).order_by("position").values_list("payload", flat=True)
         self._item_columns = merged_columns(self.task.export_columns(payload) for payload in payloads.iterator(BATCH))
@@ -56,6 +60,7 @@ class LongColumns:
         self.names = [
             *WHO,
             *(f"{ARM_FACTOR}{factor}" for factor in factors),
+            *(f"{WORKER_FACTOR}{question.topic}" for question in self.worker_questions),
             *(*ITEM, *own_names, *self._origin_columns),
             *(*PART[:text], *part_text_2, *PART[text:]),
             *(*ANSWER, *USE, *SUBMISSION),

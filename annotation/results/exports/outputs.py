@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from annotation.models import Output
 from annotation.record_writers import Record, Sheet, utc
 from annotation.recruiting.confirmation_marks import Marks
-from annotation.results.exports.request import ExportError, Request, pages_by_pk
+from annotation.results.exports.request import ExportError, Request
+from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.registry import get_type
 
 BATCH = 2_000

@@ -12,9 +12,11 @@ from django.db.models.functions import Cast
 from annotation.models import Flag, HitItem, Rating, Submission
 from annotation.record_writers import Record, Sheet, utc
 from annotation.recruiting.confirmation_marks import Marks
+from annotation.results.answers_around_tasks import levels_of_workers
 from annotation.results.criteria import Criteria
 from annotation.results.exports.long_columns import LongColumns
-from annotation.results.exports.request import Request, pages_by_pk
+from annotation.results.exports.request import Request
+from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.items import Json
 from annotation.task_types.placements import Placement, Seen
 from annotation.work.left_out import Reasons
@@ -108,15 +110,17 @@ def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -
     for submission, reason in near.order_by("reason").values_list("submission_id", "reason").distinct():
         reasons.setdefault(submission, []).append(reason)
     fields = _SUBMISSION_FIELDS + (_WORKER_FIELDS if request.with_worker_ids else ())
-    rows = (
+    rows = list(
         Submission.objects.filter(pk__in=ids)
         .annotate(order=Cast(F("assignment__order"), TextField()))
         .values_list(*fields)
     )
+    levels = levels_of_workers(request.study, columns.worker_questions, {row[1] for row in rows})
     submissions: dict[int, Sent] = {}
     no, yes = request.yes_no
     for pk, pseudonym, synthetic, arm, arm_name, received, seconds, hit, number, *rest in rows:
-        who = [request.study.slug, pk, pseudonym, yes if synthetic else no, *columns.arm_cells[arm]]
+        mark = yes if synthetic else no
+        who = [request.study.slug, pk, pseudonym, mark, *columns.arm_cells[arm], *levels[pseudonym]]
         order = json.loads(rest[4])
         flags = " ".join(reasons.get(pk, ()))
         submissions[pk] = Sent(hit, arm_name, order, who, flags, [utc(received), seconds, number, *rest])

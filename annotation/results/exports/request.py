@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-from django.db.models import QuerySet
 
 from annotation.models import Study
 from annotation.recruiting.confirmation_marks import Marks
@@ -33,14 +29,3 @@ class Request:
         """The cells ``included`` and ``confirmation`` of a submission, or of work that was not sent."""
         no, yes = self.yes_no
         return [yes if marks.included(submission) else no, str(marks.confirmation(submission))]
-
-
-def pages_by_pk(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
-    """The rows in pages. They are in the order of their primary key, which is the first value of each.
-
-    So no cursor and no transaction stays open while a slow client reads.
-    """
-    last = 0
-    while page := list(rows.filter(pk__gt=last)[:size]):
-        yield page
-        last = page[-1][0]

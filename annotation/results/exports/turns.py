@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from annotation.models import Offer, Rating, Study, Submission
 from annotation.record_writers import Record, Sheet
 from annotation.recruiting.confirmation_marks import Marks
-from annotation.results.exports.request import ExportError, Request, pages_by_pk
+from annotation.results.exports.request import ExportError, Request
+from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.registry import get_type
 
 if TYPE_CHECKING:

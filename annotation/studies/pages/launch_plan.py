@@ -23,6 +23,7 @@ from annotation.studies.identical_items import identical_ids, identical_in_words
 from annotation.studies.link_identity import identity_warnings
 from annotation.studies.spec import spec_of
 from annotation.studies.staffing import workers_in_words
+from annotation.studies.wording_notes import wording_warnings
 from annotation.task_types.base import PlannedHit
 from annotation.task_types.registry import get_type
 from annotation.work.confirmation import is_posted
@@ -267,6 +268,7 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         text = "The open link cannot tell people apart: the same person can take part several times."
         checks.append(Check("warn", text, "console_settings", About.LINK))
     checks += [Check("warn", text, "console_settings", About.LINK) for text in identity_warnings(study)]
+    checks += [Check("warn", text, "console_settings") for text in wording_warnings(study)]
     return [*checks, *_exam_checks(study, items)]
 
 

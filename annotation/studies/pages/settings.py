@@ -19,6 +19,7 @@ from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.pages.wording import WordingGroup, wording_groups
 from annotation.studies.spec import SpecChanges, StudySpec
 from annotation.studies.suggesters import active_suggesters
+from annotation.studies.wording_notes import wording_warnings
 from annotation.task_types.base import TaskType, Text
 from annotation.task_types.settings import SuggestersField
 from common.problems import Problem, Refused
@@ -102,6 +103,10 @@ class SettingsPage:
         if not any(isinstance(field, SuggestersField) for field in self.type_form.fields.values()):
             return None
         return active_suggesters()
+
+    def wording_warnings(self) -> list[str]:
+        """Texts of the stored draft that are still in English although its pages are not."""
+        return wording_warnings(self.study) if self.study.pk else []
 
     def folds(self) -> list[Fold]:
         """The fields of `FOLDS` under their headings."""

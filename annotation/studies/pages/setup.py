@@ -91,6 +91,7 @@ def type_of_study(request: SignedIn, study: Study) -> HttpResponse:
                 task_type=task_type,
                 config={},
                 texts={},
+                interface={},
                 arms=[],
                 actor=request.user.get_username(),
             )

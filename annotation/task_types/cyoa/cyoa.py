@@ -12,6 +12,8 @@ from typing import Any
 from django import forms
 
 from analysis.description import Point, ReportSection, Scale
+from annotation.languages import gettext as _
+from annotation.languages import number
 from annotation.task_types.base import Answers, Page, RatingData, Shown, Text
 from annotation.task_types.cyoa.authors_script import AUTHORS_SCRIPT
 from annotation.task_types.cyoa.cyoa_texts import AGREEMENT, texts_of
@@ -45,9 +47,9 @@ SWITCHES = Scale("switches", "interval", tuple(Point(float(count)) for count in 
 TOPICS = ("turn", "choice", "switches", "suggested", "pick", "pick_history", "turn_edits", "statements")
 STATEMENTS = [
     {"topic": "satisfied", "question": "I am happy with the final story."},
-    {"topic": "collaborative", "question": "The system and I worked together on the story."},
-    {"topic": "useful", "question": "It was useful to have suggestions."},
-    {"topic": "connected", "question": "The suggestions fitted the story so far."},
+    {"topic": "collaborative", "question": "The system and I worked collaboratively."},
+    {"topic": "useful", "question": "Having suggestions was useful."},
+    {"topic": "connected", "question": "The suggestions were connected to the story so far."},
     {"topic": "inspiring", "question": "The suggestions helped me come up with new ideas."},
 ]
 QUESTIONS = [
@@ -153,7 +155,7 @@ class Cyoa(StoryType):
         count = len(config["suggesters"])
         order = rng.sample(range(len(items)), len(items))
         sides = []
-        for _ in items:
+        for _item in items:
             rotated = [
                 [(position + shift + slot) % count for position in range(count)] for shift in range(config["rounds"])
             ]
@@ -213,9 +215,9 @@ class Cyoa(StoryType):
         least, most = shown.config["least_characters"], shown.config["most_characters"]
         if least <= length <= most:
             return {}
-        return {
-            "turn": f"This suggestion has {length:,} characters; a line has {least:,} to {most:,}. Please change it."
-        }
+        limits = {"count": number(length), "least": number(least), "most": number(most)}
+        unfit = _("This suggestion has %(count)s characters; a line has %(least)s to %(most)s. Please change it.")
+        return {"turn": unfit % limits}
 
     # --- questions and texts ---
 

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from analysis.description import Kind, Point, Scale
+from annotation.languages import gettext as _
 from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.questions import Answer, AnswerError, Form, Option, Question, Sketch, Stored, clean_text
 from common.text_length import is_blank
@@ -41,9 +42,10 @@ class PickQuestion(Question):
         sides = [option.key for option in self.options]
         last = form.get(self.key, "").strip()
         if not last:
-            raise AnswerError("Please choose one of the suggestions.")
+            raise AnswerError(_("Please choose one of the suggestions."))
         if last not in sides:
-            raise AnswerError(f"“{clean_text(last)[:40]}” is not a suggestion. Please choose one of those shown.")
+            strange = _("“%(text)s” is not a suggestion. Please choose one of those shown.")
+            raise AnswerError(strange % {"text": clean_text(last)[:40]})
         before = [side for side in form.get(self.history_field, "").split()[-MOST_PICKS:] if side in sides]
         picked = [*before, last]
         return [picked[0], *(side for previous, side in pairwise(picked) if side != previous)]

@@ -14,12 +14,12 @@ from analysis.quality_control.work import WrittenText
 from annotation.task_types.base import (
     Answers,
     Design,
-    FixedPages,
     OutputData,
     Page,
     PlannedHit,
     RatingData,
     Shown,
+    TaskType,
     Text,
 )
 from annotation.task_types.detection.contradictions import contradiction
@@ -69,7 +69,7 @@ class DetectionConfig(ConfigForm):
     min_words = forms.IntegerField(label="Minimum words in a reason", min_value=1, max_value=100, initial=3)
 
 
-class Detection(FixedPages):
+class Detection(TaskType):
     """A page per text. The right answer to a practice text is at the top of the page after it."""
 
     name = "detection"
@@ -140,7 +140,11 @@ class Detection(FixedPages):
             on_a[index] = machine if (number + start) % 2 else 3 - machine
         return {"practice": practice, "items": others, "on_a": on_a}
 
-    def pages(self, shown: Shown) -> Sequence[Page]:
+    def length(self, shown: Shown) -> int | None:
+        return len(shown.order["practice"]) + len(shown.order["items"])
+
+    def pages(self, shown: Shown) -> list[Page]:
+        """All pages, without whether the answers to the practice texts are right."""
         pages: list[Page] = []
         feedback: Json = {}
         for number, index in enumerate(shown.order["practice"], start=1):
@@ -154,6 +158,20 @@ class Detection(FixedPages):
             questions = [_origin(shown.texts), *_reasons(shown.config, shown.texts)]
             pages.append(Page(f"text-{number}", shown.texts["title"], "detection/text.html", questions, context, index))
         return pages
+
+    def next_page(self, shown: Shown, answers: Sequence[Answers]) -> Page | None:
+        """After a practice text, the page also says whether the answer to it was right."""
+        pages = self.pages(shown)
+        if len(answers) == len(pages):
+            return None
+        page, practised = pages[len(answers)], len(answers) - 1
+        if not 0 <= practised < len(shown.order["practice"]):
+            return page
+        right = _is_right(answers[-1], shown, shown.order["practice"][practised])
+        feedback: Json = page.context["feedback"]  # type: ignore[assignment]
+        # A study that was launched before these texts existed has none.
+        verdict = shown.texts.get("feedback.correct" if right else "feedback.wrong", "")
+        return replace(page, context={**page.context, "feedback": {**feedback, "verdict": verdict}})
 
     def _practice(self, shown: Shown, number: int, index: int) -> Page:
         payload, texts = shown.items[index].payload, shown.texts
@@ -274,6 +292,15 @@ def _answer_named(page_answers: Answers) -> str:
 def _pick(texts: Mapping[str, str]) -> ChoiceQuestion:
     scale = replace(PICKED, points=(Point(1.0, texts["side.a"]), Point(2.0, texts["side.b"])))
     return ChoiceQuestion("machine_text", texts["pick"], "machine_text", scale)
+
+
+def _is_right(page_answers: Answers, shown: Shown, index: int) -> bool:
+    """Whether a practice text, or the machine's side of a practice pair, was recognised."""
+    machine: bool = shown.items[index].payload["source"].strip() != HUMAN
+    if "machine_text" in page_answers:
+        text_side: int = shown.order["on_a"][index]
+        return bool(page_answers["machine_text"] == (text_side if machine else 3 - text_side))
+    return (_judgement(page_answers) > 2) == machine
 
 
 def _feedback(shown: Shown, index: int) -> Json:

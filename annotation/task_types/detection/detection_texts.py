@@ -25,6 +25,7 @@ INSTRUCTIONS = (
     "- Then write a few words. If you are sure that a person wrote the text, say why. If you chose another answer, say "
     "what you would change to make the text sound more human.\n"
     "- Words in bold at the beginning were given to the writer. Judge only what comes after them.\n"
+    "- A text may end abruptly, because it was cut to a certain length. That says nothing about who wrote it.\n"
     "- You cannot change an answer that you have sent."
 )
 TIPS = (
@@ -69,6 +70,8 @@ def detection_texts(config: Json) -> list[Text]:
         texts += [
             Text("practice.title", "Title of a practice page", PRACTICE_TITLE[training], group),
             Text("feedback.heading", "Heading of the right answer", "The practice text that you just judged", group),
+            Text("feedback.correct", "Shown after a right answer", "Your answer was right.", group),
+            Text("feedback.wrong", "Shown after a wrong answer", "Your answer was wrong.", group),
             Text("feedback.human", "Right answer: a person", "A person wrote it.", group),
             Text("feedback.machine", "Right answer: a machine", "A machine generated it.", group),
             Text("feedback.again", "Opens the practice text again", "Read it again", group),

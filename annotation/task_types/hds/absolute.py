@@ -11,7 +11,7 @@ from django import forms
 from annotation.task_types.base import Page, Shown
 from annotation.task_types.hds.hds_scales import DIVERSITY
 from annotation.task_types.hds.hds_type import HdsConfig, HdsType, rough_diversity, shuffled_places
-from annotation.task_types.hds.sets_from_sources import SetsForm, output_rows, set_rows
+from annotation.task_types.hds.sets_from_sources import DrawnSetsForm, drawn_rows, output_rows, set_rows
 from annotation.task_types.items import ItemData, Json, SourceOutput, SourceRow
 from annotation.task_types.questions import Question
 from annotation.task_types.wording import TASK_WORDS
@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 class OneSet(HdsType):
     """A type whose item is one set. Makes items from samples and outputs for its subclasses."""
 
-    sample_form = SetsForm
+    sample_form = DrawnSetsForm
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
         return set_rows(samples, options)
+
+    def choose_rows(self, rows: Sequence[SourceRow], options: Json) -> Sequence[SourceRow]:
+        return drawn_rows(rows, options)
 
     def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
         return output_rows(outputs)

@@ -1,7 +1,8 @@
 """The default texts of the four HDS types, and their scales with the published names of the points.
 
-The one-line descriptions of the points are ours. A study can reword everything. ``{response}``, ``{responses}`` and
-``{context}`` stand for the words that the generation task uses.
+The one-line descriptions of the points are in our words, with the meaning that the paper gives each point (Tevet &
+Berant 2021, appendix A): diversity is about how far responses differ. A study can reword everything. ``{response}``,
+``{responses}`` and ``{context}`` stand for the words that the generation task uses.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ DIVERSITY = Scale.of(
     ["Very diverse", "Diverse", "Slightly diverse", "Almost not diverse", "Not diverse at all"],
     half_steps=True,
     descriptions=[
-        "All {responses} are clearly different from each other.",
-        "Most {responses} are different; a few are alike.",
-        "Some {responses} are different, some are alike.",
-        "Most {responses} are alike; a few are different.",
-        "All {responses} are the same, or nearly so.",
+        "The {responses} differ a lot from each other.",
+        "The {responses} differ considerably from each other.",
+        "The {responses} are alike, but not the same.",
+        "The {responses} are nearly the same.",
+        "The {responses} are the same.",
     ],
 )
 RANKING = Scale.of(
@@ -72,11 +73,11 @@ SIMILARITY = Scale.of(
     "ordinal",
     ["Very similar", "Similar", "Slightly similar", "Almost not similar", "Not similar at all"],
     descriptions=[
-        "Both say the same thing.",
-        "Both say nearly the same thing.",
-        "They agree in one main point.",
-        "They share only a detail.",
-        "They have nothing in common.",
+        "They are the same, or nearly the same.",
+        "They are quite alike.",
+        "They are somewhat alike, but not the same.",
+        "They are considerably different.",
+        "They have nothing to do with each other.",
     ],
 )
 

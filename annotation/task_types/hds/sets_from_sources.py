@@ -34,6 +34,20 @@ class SetsForm(ConfigForm):
     )
 
 
+class DrawnSetsForm(SetsForm):
+    """How a run's samples become sets, and which of the sets are judged."""
+
+    sets_per_value = forms.IntegerField(
+        label="Sets per value of the decoder's parameter",
+        min_value=1,
+        max_value=1000,
+        required=False,
+        help_text="Empty: all sets. A number: that many for each value, such as each temperature, drawn at random from "
+        "the sets of all contexts.",
+    )
+    seed = forms.IntegerField(label="Seed of that draw", min_value=0, max_value=2**31 - 1, initial=1, required=False)
+
+
 class PairsForm(SetsForm):
     """How a run's samples become pairs of sets."""
 
@@ -71,6 +85,22 @@ def set_rows(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRo
             parts = (first.context_id, first.model if several else "", str(number) if len(group) > 1 else "")
             rows.append(_row("-".join(filter(None, parts)), sample_set))
     return rows, len(samples) - sum(len(row.sources) for row in rows)
+
+
+def drawn_rows(rows: Sequence[SourceRow], options: Json) -> list[SourceRow]:
+    """``sets_per_value`` rows for each model and decoder, drawn with ``seed``, in their order.
+
+    With 2 and sets of 100 temperatures these are the 200 sets of decTest (Tevet & Berant 2021, §6.3).
+    """
+    count = options.get("sets_per_value")
+    if not count:
+        return list(rows)
+    made_by: dict[tuple[str, str], list[int]] = {}
+    for number, row in enumerate(rows):
+        made_by.setdefault((row.cells["model"], row.cells["decoder"]), []).append(number)
+    rng = random.Random(options.get("seed") or 0)
+    drawn = {number for numbers in made_by.values() for number in rng.sample(numbers, min(count, len(numbers)))}
+    return [row for number, row in enumerate(rows) if number in drawn]
 
 
 def pair_rows(samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:

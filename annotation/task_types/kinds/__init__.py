@@ -28,3 +28,8 @@ def all_kinds() -> dict[str, type[Question]]:
             raise ValueError(f"Two kinds of questions are named {cls.kind}: {kinds[cls.kind]} and {cls}.")
         kinds[cls.kind] = cls
     return dict(sorted(kinds.items()))
+
+
+def describable_kinds() -> dict[str, type[Question]]:
+    """The kinds that a study can describe, by name."""
+    return {name: kind for name, kind in all_kinds().items() if kind.settings_form is not None}

@@ -13,10 +13,10 @@ from annotation.task_types.base import FixedPages, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceOutput, SourceRow
 from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.kinds.text import TextQuestion
-from annotation.task_types.labels import LABEL_COLUMNS, label_cells, label_in
+from annotation.task_types.labels import LABEL_COLUMNS, label_in
 from annotation.task_types.questions import Grid, Part, Question
 from annotation.task_types.settings import ConfigForm, ListField, Sizes, TopicsField
-from annotation.task_types.sources import output_name, sample_text
+from annotation.task_types.sources import rows_from_outputs, rows_from_samples
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
@@ -167,35 +167,10 @@ class Likert(FixedPages):
     # --- sources ---
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
-        """One item per sample that is not empty."""
-        rows = []
-        for sample in samples:
-            cells = {
-                "sample_id": f"{sample.context_id}-{sample.model}-{sample.decoder}-{sample.number}",
-                "context": sample.context,
-                "text": sample_text(sample.text),
-                **label_cells(sample.label),
-                "model": sample.model,
-                "decoder": sample.decoder,
-            }
-            rows.append(SourceRow(cells, (sample.id,)))
-        written = [row for row in rows if row.cells["text"]]
-        return written, len(rows) - len(written)
+        return rows_from_samples(samples)
 
     def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
-        """One item per text."""
-        rows = []
-        for output in outputs:
-            cells = {
-                "sample_id": output_name(output),
-                "context": output.context,
-                "text": "\n\n".join(output.texts),
-                **label_cells(output.label),
-                "writer": output.author,
-                "arm": output.arm,
-            }
-            rows.append(SourceRow(cells, (output.id,)))
-        return rows
+        return rows_from_outputs(outputs)
 
 
 def agreement(config: Json) -> Scale:

@@ -1,4 +1,8 @@
-"""The scale with the published names of its points, and the default texts. Descriptions and examples are ours."""
+"""The scale with the published names of its points, and the default texts.
+
+The descriptions say in our words what each label means in the paper (Zhang et al. 2020, figure 3). The examples are
+ours.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,13 @@ QUALITY = Scale.of(
     "ordinal",
     ["High Quality", "Decent", "Passable", "Bad", "Terrible"],
     descriptions=[
-        "Reads as if a careful person wrote it. It is fluent, makes sense and follows from the beginning.",
-        "Fluent and sensible, with a small flaw that you notice only when you look for it.",
-        "You can follow it, but something is awkward, repeated or does not quite fit.",
-        "Hard to follow: it contradicts itself, loses the subject or has many mistakes.",
-        "Makes no sense: random words, broken sentences or the same words over and over.",
+        "Plausible from beginning to end. A person could have written it.",
+        "Reads naturally, but one or two things are slightly odd or contradict each other.",
+        "Looks plausible at a glance but does not make sense: it is off the topic, repeats itself or seriously "
+        "contradicts itself.",
+        "Contains no plausible English sentence: the same words over and over, or scraps of web pages, such as "
+        "captions and sharing buttons.",
+        "Not valid English at all.",
     ],
 )
 EXAMPLE_CONTEXT = "The town council voted on Tuesday to keep the old swimming pool open for another year, after"
@@ -25,13 +31,13 @@ EXAMPLE_CONTEXT = "The town council voted on Tuesday to keep the old swimming po
 EXAMPLES: Mapping[str, str] = {
     "5": "more than two thousand people had signed a petition. The repairs will be paid for from the money that was "
     "meant for a second car park.",
-    "4": "residents said that it is the only place in town where children can learn to swim. The council council will "
-    "look at the costs again in",
-    "3": "people came to the meeting. The pool is a pool that the town has, and many people in the town like the pool "
-    "and they said so at the",
-    "2": "the pool closed on Monday for ever. Swimmers were happy that it will stay closed and open, and the mayor of "
+    "4": "hundreds of residents had signed a petition. The mayor thanked all forty of them and said that the council "
+    "will look at the costs again in",
+    "3": "the pool closed on Monday for ever. Swimmers were happy that it will stay closed and open, and the mayor of "
     "the match scored twice before",
-    "1": "of of the pool pool the the , vote 17 swim Tuesday pool pool the , , of the and pool the the vote , of",
+    "2": "the pool the pool the pool the pool Photo: the pool Share this page Print Email Read more Read more Image 1 "
+    "of 4 Read more the pool the",
+    "1": "vot pool,, 17 tht swm Tu esday oo lhe vo te , of ing pool er 4 4 pl rep the,the vt o,, ing Tu of lhe",
 }
 GROUP, REFERENCE = "Labels", "Reference examples"
 

@@ -7,13 +7,15 @@ from decimal import Decimal
 from django.http import HttpResponse
 from django.urls import reverse
 
-from annotation.instrument import live_instrument
+from annotation.instrument import Instrument, live_instrument
 from annotation.languages import gettext as _
 from annotation.languages import marked, money, ngettext, number, speak
 from annotation.models import Study
+from annotation.work.due_questionnaires import due_after
 from annotation.work.gold_feedback import last_feedback
 from annotation.work.pages.terms import payment_words
-from annotation.work.pages.worker_page import ALREADY_SENT, Notice, page
+from annotation.work.pages.turned_away import turned_away_page
+from annotation.work.pages.worker_page import ALREADY_SENT, Notice, SeeOther, page
 from annotation.work.standing import Earned, Summary, summary
 
 GIVEN_BACK = Notice(
@@ -56,8 +58,15 @@ NOTICES = {"returned": GIVEN_BACK, "already": ALREADY_SENT, "stopped": STOPPED}
 def done_page(token: str, participant_id: int, *, reason: str = "", notice: Notice | None = None) -> HttpResponse:
     """The completion code, what was done, and the next task if there is one. ``reason`` comes from NothingLeft."""
     progress = summary(participant_id)
-    speak(live_instrument(progress.arm_id).language)
+    instrument = live_instrument(progress.arm_id)
+    speak(instrument.voice)
+    if progress.turned_away and not progress.redacted:
+        return turned_away_page(token, participant_id)
     reason = "redacted" if progress.redacted else reason or _why_not(progress)
+    asks_last = asks_after(participant_id, instrument, progress)
+    may_go_on = progress.may_go_on and reason not in ("full", "took_part")
+    if asks_last and not may_go_on:
+        return SeeOther(reverse("work_questions", args=[token]))
     why = NOTHING_LEFT if progress.member_of and reason == "done" else WHY.get(reason, "")
     has_done = bool(progress.n_submitted or progress.completion_code)
     unpaid = progress.n_submitted - progress.earned.n_tasks
@@ -76,13 +85,20 @@ def done_page(token: str, participant_id: int, *, reason: str = "", notice: Noti
         "notice": notice,
         "gold": last_feedback(participant_id, progress.arm_id) if progress.n_submitted else [],
         "work_url": reverse("work", args=[token]),
-        "more": progress.may_go_on and reason not in ("full", "took_part"),
+        "more": may_go_on,
+        "last_url": reverse("work_questions", args=[token]) if asks_last and not progress.in_progress else "",
         "again": reason in LOOK_AGAIN,
         "finished": reason in ("limit", "closed") and not progress.in_progress,
         "ask": reason == "excluded",
         "record_url": reverse("work_record", args=[token]),
     }
     return page("work/done.html", context)
+
+
+def asks_after(participant_id: int, instrument: Instrument, progress: Summary) -> bool:
+    """Whether the participant has sent work, and the questionnaire at the end is still to be answered."""
+    has_sent = bool(instrument.asked.after and progress.n_submitted) and not progress.redacted
+    return has_sent and due_after(participant_id, instrument.asked) is not None
 
 
 def _why_not(progress: Summary) -> str:

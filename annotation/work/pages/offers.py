@@ -52,7 +52,7 @@ def work_offers(request: HttpRequest, token: str) -> HttpResponse:
     seat = read_seat(token)
     position = standing(seat.participant, seat.assignment)
     instrument = live_instrument(position.arm_id)
-    speak(instrument.language)
+    speak(instrument.voice)
     due, step = position.open, request.GET.get("step", "")
     if due is None or step != str(due.number):
         return JsonResponse({"reload": True})

@@ -107,7 +107,7 @@ class Visit:
 def visit_to(request: HttpRequest, slug: str) -> Visit:
     """The visit to a page. Raises BadToken or Invitation.DoesNotExist if the key or token in the address is wrong."""
     study = study_by_slug(slug)
-    speak(study.language)
+    speak(study.voice())
     if "k" in request.GET:
         key = clean_text(request.GET["k"])
         return Visit(study, {"k": key}, invitation=invitation_by_key(study, key))

@@ -6,11 +6,9 @@ the last step, ``feedback``. The page's address contains the participant's token
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -31,6 +29,8 @@ from annotation.work.pages.done import done_page
 from annotation.work.pages.edits import FIELD as EDITS
 from annotation.work.pages.edits import recording_context, store_sent_edits
 from annotation.work.pages.offers import NOT_PULLED, offers_notice, suggestion_context
+from annotation.work.pages.questionnaire import due_page
+from annotation.work.pages.sent_form import NOT_SAVED, timing_of
 from annotation.work.pages.start_brake import note_submission
 from annotation.work.pages.worker_page import (
     ALREADY_SENT,
@@ -50,17 +50,7 @@ from annotation.work.part_pay import part_of_reward
 from annotation.work.standing import OpenStep, Standing, first_step, given_answers, standing
 
 logger = logging.getLogger(__name__)
-MOST_TIMING = 50_000
 
-NOT_SAVED = Notice(
-    "bad",
-    marked("This could not be saved just now"),
-    marked(
-        "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, "
-        "then "
-        "press the button again."
-    ),
-)
 WAS_STALE = Notice(
     "warn",
     marked("You cannot send that step yet"),
@@ -132,14 +122,25 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
             notice = NEW_TASK
     if position.open is None:
         return done_page(token, participant_id)
+    if first := _before_the_first(token, position, notice):
+        return first
     refused = request.GET.get("suggest") == "lacks"
     return _step_page(token, position, position.open, values=position.open.draft, notice=notice, pull_refused=refused)
+
+
+def _before_the_first(token: str, position: Standing, notice: Notice | None) -> HttpResponse | None:
+    """What must be answered before the first step. No query if the study asks nothing there."""
+    instrument = live_instrument(position.arm_id)
+    if position.open is None or position.open.number or not instrument.asked.gates:
+        return None
+    names = {"title": position.title, "contact": position.contact}
+    return due_page(token, position.participant_id, instrument, **names, notice=notice)
 
 
 def _standing(seat: Seat) -> Standing:
     """Where the worker is. What follows is in the language of their study."""
     position = standing(seat.participant, seat.assignment)
-    speak(live_instrument(position.arm_id).language)
+    speak(live_instrument(position.arm_id).voice)
     return position
 
 
@@ -217,7 +218,7 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
                 participant_id=seat.participant,
                 number=form.step,
                 data=typed,
-                timing=_timing(typed.get("timing", "")),
+                timing=timing_of(typed.get("timing", "")),
             )
         )
     except UNAVAILABLE:
@@ -234,6 +235,8 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
         return _same_page(request, token, seat, form, typed, errors=outcome.errors, status=422)
     if outcome.kind == "stale":
         position = _standing(seat)
+        if first := _before_the_first(token, position, None):
+            return first
         if position.open:
             return _step_page(token, position, position.open, values=position.open.draft, notice=WAS_STALE, status=409)
     return _too_late(token, seat, given_back=outcome.kind == "ended")
@@ -286,15 +289,6 @@ def _read_form(request: HttpRequest) -> tuple[FormToken, dict[str, str]]:
     """The form's token and everything typed, including ``timing``, so that a draft contains that too."""
     form = read_form_token(request.POST.get("form", ""))
     return form, {name: str(text) for name, text in request.POST.items() if name != "form"}
-
-
-def _timing(timing_json: str) -> dict[str, Any]:
-    """The browser's measurements; empty if they are not in the form that the page sends."""
-    try:
-        measured = json.loads(timing_json) if len(timing_json) <= MOST_TIMING else {}
-    except (ValueError, RecursionError):
-        return {}
-    return measured if isinstance(measured, dict) else {}
 
 
 @workers_page

@@ -88,9 +88,11 @@ def message(
     link: Link | None = None,
     contact: str = "",
     asks_browser: bool = False,
+    record_url: str = "",
 ) -> HttpResponse:
     """A page with one message and where to go next. ``asks_browser``: it has a button for people who have started."""
     context = {"heading": heading, "lines": lines, "link": link, "contact": contact, "asks_browser": asks_browser}
+    context["record_url"] = record_url
     return page("annotation/message.html", context, status=status)
 
 

@@ -16,6 +16,8 @@ from django.db import transaction
 from django.urls import reverse
 from django.utils import timezone
 
+from common.languages import ENGLISH, speaking, spoken_code
+from common.languages import gettext as _
 from common.task_queue import handed_over
 from marketplace.models import LoginLink, Worker
 from marketplace.services.accounts.users import LINK_USED
@@ -36,13 +38,18 @@ def request_links(*, email: str, base: str) -> None:
 
     If the queue does not answer, only the log shows it: the page is the same for everybody.
     """
-    if not handed_over(lambda: send_links.apply_async(args=[email, base], expires=SECONDS_TO_SEND)):
+    if not handed_over(lambda: send_links.apply_async(args=[email, base, spoken_code()], expires=SECONDS_TO_SEND)):
         logger.error("A sign-in link could not be requested: the task queue does not answer")
 
 
 @shared_task(name="marketplace.services.login_links.send_links")  # type: ignore[untyped-decorator]  # Celery has no types
-def send_links(email: str, base: str) -> int:
+def send_links(email: str, base: str, language: str = ENGLISH) -> int:
     """Send a link for each account with this address; returns how many. Running it twice sends a second message."""
+    with speaking(language):
+        return _send_links(email, base)
+
+
+def _send_links(email: str, base: str) -> int:
     workers = Worker.objects.filter(active=True, user__is_active=True, user__email__iexact=email)
     n_sent = 0
     for worker in workers.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
@@ -50,12 +57,11 @@ def send_links(email: str, base: str) -> int:
         if worker.user is None or open_links.count() >= MOST_LINKS_AT_A_TIME:
             continue
         url = base + reverse("market_use_link", args=[create_login_link(worker=worker)])
-        text = (
-            f"With this link you sign in as {worker.user.get_username()}:\n\n{url}\n\n"
-            f"It works once, for {LOGIN_MINUTES} minutes. If you did not ask for it, ignore this message.\n"
-        )
+        intro = _("With this link you sign in as %(name)s:") % {"name": worker.user.get_username()}
+        use = _("It works once, for %(count)s minutes. If you did not ask for it, ignore this message.")
+        text = f"{intro}\n\n{url}\n\n{use % {'count': LOGIN_MINUTES}}\n"
         try:
-            send_mail("Your link to sign in", text, None, [worker.user.email])
+            send_mail(_("Your link to sign in"), text, None, [worker.user.email])
         except OSError:
             logger.exception("A sign-in link could not be sent")
         else:
@@ -78,11 +84,11 @@ def redeem_login_link(*, token: str) -> Worker:
     """The worker whom this link signs in. Raises Refusal."""
     link = LoginLink.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if link is None or link.used_at is not None or link.expires_at <= timezone.now():
-        raise Refusal(LINK_USED)
+        raise Refusal(_(LINK_USED))
     worker = link.worker
     user: AbstractBaseUser | None = worker.user
     if user is None or not user.is_active or not worker.active:
-        raise Refusal("This account is closed. Ask the operator of this marketplace.")
+        raise Refusal(_("This account is closed. Ask the operator of this marketplace."))
     link.used_at = timezone.now()
     link.save(update_fields=["used_at"])
     return worker

@@ -10,14 +10,16 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from common.languages import gettext as _
+from common.languages import marked
 from marketplace import access
 from marketplace.models import Requester, RequesterLink
 from marketplace.services.audit_log import record
 from marketplace.services.refusals import Refusal
 from marketplace.services.secrets import hashed, new_token
 
-NAME_TAKEN = "This user name is taken. Choose another."
-LINK_USED = "This link has been used or has expired. Ask for a new one."
+NAME_TAKEN = marked("This user name is taken. Choose another.")
+LINK_USED = marked("This link has been used or has expired. Ask for a new one.")
 INVITATION_DAYS = 14
 PASSWORD_LINK_HOURS = 24
 
@@ -34,7 +36,7 @@ def create_user(username: str, password: str | None, email: str) -> User:
     """Raises Refusal if the name is taken or the password is too weak. None means no sign-in with a password."""
     user = User(username=username, email=email)
     if User.objects.filter(username__iexact=username).exists():
-        raise Refusal(NAME_TAKEN)
+        raise Refusal(_(NAME_TAKEN))
     try:
         user.full_clean(exclude=["password"])
         if password:
@@ -46,7 +48,7 @@ def create_user(username: str, password: str | None, email: str) -> User:
         with transaction.atomic():
             user.save()
     except IntegrityError:
-        raise Refusal(NAME_TAKEN) from None
+        raise Refusal(_(NAME_TAKEN)) from None
     return user
 
 
@@ -147,7 +149,7 @@ def redeem_link(*, token: str, username: str = "", password: str) -> User:
     RequesterLink.objects.select_for_update(of=("self",)).filter(token_hash=hashed(token)).first()
     link = find_link(token)
     if link is None:
-        raise Refusal(LINK_USED)
+        raise Refusal(_(LINK_USED))
     if link.user is None:
         requester = _without_user(link.requester)
         user = create_user(username.strip(), password, requester.email)

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from accounts import roles
 from accounts.users import end_sessions
+from common.languages import gettext as _
 from marketplace import clock
 from marketplace.ids import new_id
 from marketplace.models import Invitation, LedgerAccount, Requester, Worker, WorkerBlock
@@ -105,7 +106,7 @@ def redeem_invitation(
     """Make the invited person a worker. Without a password, they sign in with links sent to their address."""
     invitation = Invitation.objects.select_for_update().filter(token_hash=hashed(token)).first()
     if invitation is None or invitation.used_at is not None or invitation.expires_at <= timezone.now():
-        raise Refusal(LINK_USED)
+        raise Refusal(_(LINK_USED))
     user = create_user(username.strip(), password, email.strip() or invitation.email)
     worker = create_worker(user=user, name=name, country=country, subdivision=subdivision, actor=username)
     invitation.used_at = timezone.now()

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from common.languages import gettext as _
+from common.languages import marked, number
 from marketplace import clock
 from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, HITType, Worker, WorkerBlock
@@ -31,14 +33,14 @@ from marketplace.services.refusals import InvalidParameter, NotFound, Refusal, W
 State = Assignment.State
 OVERRIDE_DAYS = 30
 MOST_ANSWER_CHARACTERS = 2_000_000
-TOO_LONG = f"These answers are too long. They can have at most {MOST_ANSWER_CHARACTERS:,} characters with their XML."
+TOO_LONG = marked("These answers are too long. They can have at most %(count)s characters with their XML.")
 MOST_FEEDBACK = 1024
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 MOST_RUNNING = 25
 MOST_TRIES = 50
 ARRIVED = (State.SUBMITTED, State.APPROVED, State.REJECTED)
-NONE_LEFT = "There are no more of these tasks for you."
-ONLY_RETURNED = "You returned the tasks that are left. If you want one of them now, accept it again below."
+NONE_LEFT = marked("There are no more of these tasks for you.")
+ONLY_RETURNED = marked("You returned the tasks that are left. If you want one of them now, accept it again below.")
 
 
 # --- Workers ------------------------------------------------------------------------------------------------
@@ -53,7 +55,7 @@ def accept(
     """
     now = now or clock.now()
     if not worker.active:
-        raise Refusal("Your account is not active. Ask the people who run this marketplace.", code="WorkerInactive")
+        raise Refusal(_("Your account is not active. Ask the people who run this marketplace."), code="WorkerInactive")
     if hit is not None:
         make_ready(hit, now)
         with transaction.atomic():
@@ -65,8 +67,8 @@ def accept(
         with suppress(_Gone):
             return candidates(worker, hit_type, now)
     if offered(worker=worker, now=now).filter(hit_type=hit_type).exists():
-        raise Refusal(ONLY_RETURNED, code="HITNotAvailable")
-    raise Refusal(NONE_LEFT, code="HITNotAvailable")
+        raise Refusal(_(ONLY_RETURNED), code="HITNotAvailable")
+    raise Refusal(_(NONE_LEFT), code="HITNotAvailable")
 
 
 class _Gone(Refusal):
@@ -76,12 +78,12 @@ class _Gone(Refusal):
 def _unlocked(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
     """A place on the first HIT that nobody else is accepting now, so workers who come at the same time do not wait."""
     if not connection.features.has_select_for_update_skip_locked:
-        raise _Gone(NONE_LEFT)
+        raise _Gone(_(NONE_LEFT))
     with transaction.atomic():
         rows = _on_offer(worker, hit_type, now).select_for_update(skip_locked=True, of=("self",), no_key=True)
         pk = rows.values_list("pk", flat=True).first()
         if pk is None:
-            raise _Gone(NONE_LEFT)
+            raise _Gone(_(NONE_LEFT))
         return _accept(worker, pk, now)
 
 
@@ -90,7 +92,7 @@ def _free(worker: Worker, hit_type: HITType, now: datetime) -> Assignment:
     for pk in list(_on_offer(worker, hit_type, now).values_list("pk", flat=True)[:MOST_TRIES]):
         with suppress(_Gone), transaction.atomic():
             return _accept(worker, pk, now)
-    raise _Gone(NONE_LEFT)
+    raise _Gone(_(NONE_LEFT))
 
 
 def _on_offer(worker: Worker, hit_type: HITType, now: datetime) -> QuerySet[Hit]:
@@ -104,16 +106,17 @@ def _accept(worker: Worker, hit_pk: int, now: datetime) -> Assignment:
     if earlier is not None and earlier.state == State.ACCEPTED:
         return earlier
     if earlier is not None:
-        raise Refusal("You have already done this task.", code="HITAlreadyDone")
+        raise Refusal(_("You have already done this task."), code="HITAlreadyDone")
     if hit.state != Hit.State.ASSIGNABLE or not hit.requester.active:
-        raise _Gone("This task is no longer available.", code="HITNotAvailable")
+        raise _Gone(_("This task is no longer available."), code="HITNotAvailable")
     if WorkerBlock.objects.filter(requester_id=hit.requester_id, worker=worker).exists():
-        raise Refusal("This requester has blocked you.", code="WorkerBlocked")
+        raise Refusal(_("This requester has blocked you."), code="WorkerBlocked")
     reasons = Standing(worker, now=now).unmet(hit.hit_type.requirements)
     if reasons:
         raise Refusal(" ".join(reasons), code="QualificationNotMet")
     if Assignment.objects.filter(worker=worker, state=State.ACCEPTED, deadline__gt=now).count() >= MOST_RUNNING:
-        raise Refusal(f"You have {MOST_RUNNING} tasks in progress. Submit or return one first.", code="TooManyAccepted")
+        too_many = _("You have %(count)s tasks in progress. Submit or return one first.")
+        raise Refusal(too_many % {"count": MOST_RUNNING}, code="TooManyAccepted")
     cost = price(hit)
     assignment = Assignment.objects.create(
         assignment_id=new_id(),
@@ -182,13 +185,16 @@ def submit(
         # Our own page checks answers, too, but they can also come from elsewhere.
         unknown = set(answers) - {question.identifier for question in form.questions}
         if unknown:
-            raise Refusal(f"The form has no question {', '.join(sorted(unknown))[:200]}.", code="InvalidAnswers")
+            raise Refusal(
+                _("The form has no question %(names)s.") % {"names": ", ".join(sorted(unknown))[:200]},
+                code="InvalidAnswers",
+            )
         problems = check_answers(form, answers)
         if problems:
             raise Refusal(" ".join(f"{name}: {what}" for name, what in problems.items()), code="InvalidAnswers")
     xml = answers_xml(answers, form)
     if len(xml) > MOST_ANSWER_CHARACTERS:
-        raise Refusal(TOO_LONG, code="ParameterTooLong")
+        raise Refusal(_(TOO_LONG) % {"count": number(MOST_ANSWER_CHARACTERS)}, code="ParameterTooLong")
     make_ready(accepted.hit, now)
     with transaction.atomic():
         hit, assignment = _lock(accepted, now)
@@ -228,7 +234,7 @@ def _lock(assignment: Assignment, now: datetime) -> tuple[Hit, Assignment]:
 
 def _need_running(assignment: Assignment) -> None:
     if assignment.state == State.ABANDONED:
-        raise Refusal("The time for this task is up.", code="InvalidAssignmentState")
+        raise Refusal(_("The time for this task is up."), code="InvalidAssignmentState")
     if assignment.state != State.ACCEPTED:
         raise WrongState("Assignment", assignment.assignment_id, state=assignment.state, allowed=State.ACCEPTED)
 

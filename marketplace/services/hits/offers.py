@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from django.db.models import Max, Q, QuerySet, Sum
 
+from common.languages import gettext as _
 from marketplace import clock
 from marketplace.models import Assignment, Hit, HITType, Requester, Worker, WorkerBlock
 from marketplace.services.hits.due_changes import give_places_back
@@ -108,5 +109,5 @@ def preview_hit(*, hit_type: HITType, worker: Worker | None, now: datetime | Non
     on_offer = offered(worker=worker, now=now).filter(hit_type=hit_type).order_by("created_at", "pk")
     hit = not_returned(on_offer, worker).first() or on_offer.first()
     if hit is None:
-        raise Refusal("There are no more of these tasks for you.", code="HITNotAvailable")
+        raise Refusal(_("There are no more of these tasks for you."), code="HITNotAvailable")
     return hit

@@ -19,6 +19,8 @@ from django.core.files import File
 from django.core.files.storage import FileSystemStorage
 from django.urls import reverse
 
+from common.languages import gettext as _
+from common.languages import ngettext
 from marketplace import clock, links
 from marketplace.ids import new_id
 from marketplace.models import Assignment, Hit, UploadedFile
@@ -60,17 +62,17 @@ def keep(
     size = upload.size
     name = "".join(sign for sign in upload.name or "" if sign.isprintable())[-NAME_LENGTH:] or "a file"
     if not size:
-        raise Refusal("The file is empty.")
+        raise Refusal(_("The file is empty."))
     if question.least is not None and size < question.least:
-        raise Refusal(f"The file is too small. It must have at least {in_words(question.least)}.")
+        raise Refusal(_("The file is too small. It must have at least %(size)s.") % {"size": in_words(question.least)})
     most = min(most, question.most or most)
     if size > most:
-        raise Refusal(f"The file is too large. It can have at most {in_words(most)}.")
+        raise Refusal(_("The file is too large. It can have at most %(size)s.") % {"size": in_words(most)})
     chosen = UploadedFile.objects.filter(assignment=assignment, question_identifier=question.identifier)
     if chosen.count() >= MOST_CHOICES:
-        raise Refusal("You have changed this file too often. The last one is kept.")
+        raise Refusal(_("You have changed this file too often. The last one is kept."))
     if not Assignment.objects.filter(pk=assignment.pk, state=State.ACCEPTED).exists():
-        raise Refusal("This task is no longer in progress.", code="InvalidAssignmentState")
+        raise Refusal(_("This task is no longer in progress."), code="InvalidAssignmentState")
     key = new_id()
     _storage().save(_place(key), upload)
     try:
@@ -94,7 +96,7 @@ def in_words(size: int) -> str:
     for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.3g} {name}"
-    return f"{size} bytes"
+    return ngettext("%(count)s byte", "%(count)s bytes", size) % {"count": size}
 
 
 def kept(assignment: Assignment) -> dict[str, Upload]:
@@ -115,7 +117,7 @@ def mark_submitted(*, assignment: Assignment, answers: Answers) -> None:
     if not keys:
         return
     if UploadedFile.objects.filter(assignment=assignment, key__in=keys).update(submitted=True) != len(keys):
-        raise Refusal("A file is missing. Choose it again.", code="FileUploadDoesNotExist")
+        raise Refusal(_("A file is missing. Choose it again."), code="FileUploadDoesNotExist")
 
 
 # --- For requesters -----------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
+from common.languages import gettext as _
+from common.languages import number
 from marketplace import clock
 from marketplace.models import Assignment, Message, Requester, Worker
 from marketplace.services.audit_log import record
@@ -51,7 +53,7 @@ def reply(*, message: Message, text: str) -> Message:
     text = _checked_text(text)
     locked = Message.objects.select_for_update(of=("self",), no_key=True).get(pk=message.pk)
     if locked.replies.filter(from_worker=True).count() >= MOST_REPLIES:
-        raise Refusal(f"You have replied {MOST_REPLIES} times. Wait for an answer.")
+        raise Refusal(_("You have replied %(count)s times. Wait for an answer.") % {"count": MOST_REPLIES})
     return Message.objects.create(
         worker=locked.worker,
         requester=locked.requester,
@@ -91,7 +93,7 @@ def _re(subject: str) -> str:
 def _checked_text(text: str) -> str:
     text = text.strip()
     if not 1 <= len(text) <= MOST_TEXT:
-        raise Refusal(f"Write from 1 to {MOST_TEXT:,} characters.")
+        raise Refusal(_("Write from 1 to %(most)s characters.") % {"most": number(MOST_TEXT)})
     return text
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
+from common.languages import gettext as _
 from marketplace import clock
 from marketplace.ids import new_id
 from marketplace.models import QualificationRequest, QualificationType, Worker
@@ -24,20 +25,20 @@ def may_request(type: QualificationType, worker: Worker, now: datetime | None = 
     """Why the worker cannot request it now; empty if they can."""
     now = now or clock.now()
     if type.deleted_at or type.status != "Active" or not type.requestable:
-        return "This qualification cannot be requested."
+        return _("This qualification cannot be requested.")
     if not worker.active:
-        return "Your account is not active."
+        return _("Your account is not active.")
     last = type.requests.filter(worker=worker).order_by("-started_at", "-pk").first()
     if last is None:
         return ""
     if last.state == State.STARTED and last.deadline and last.deadline > now:
         return ""  # the test is open: the worker can continue it
     if last.state == State.PENDING:
-        return "You have requested it. The requester has not decided yet."
+        return _("You have requested it. The requester has not decided yet.")
     if type.retry_delay is None:
-        return "This qualification can be requested only once."
+        return _("This qualification can be requested only once.")
     again = (last.submitted_at or last.started_at) + timedelta(seconds=type.retry_delay)
-    return f"You can request it again from {clock.in_words(again)}." if again > now else ""
+    return _("You can request it again from %(time)s.") % {"time": clock.in_words(again)} if again > now else ""
 
 
 @transaction.atomic
@@ -71,9 +72,9 @@ def take_test(*, request: QualificationRequest, answers: Answers, now: datetime 
     now = now or clock.now()
     locked = _locked_request(request.pk)
     if locked.state != State.STARTED:
-        raise Refusal("This test has already been submitted.", code="InvalidQualificationRequestState")
+        raise Refusal(_("This test has already been submitted."), code="InvalidQualificationRequestState")
     if locked.deadline and locked.deadline <= now:
-        raise Refusal("The time for this test is up.", code="InvalidQualificationRequestState")
+        raise Refusal(_("The time for this test is up."), code="InvalidQualificationRequestState")
     form = parse_question(locked.test).form
     if form is None:
         raise TypeError("A test is a QuestionForm: that was checked when its type was made.")

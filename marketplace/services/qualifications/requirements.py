@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from common.languages import gettext as _
+from common.languages import marked
 from marketplace import clock, countries
 from marketplace.models import Assignment, Qualification, QualificationType, Worker
 from marketplace.services.qualifications import builtin_types
@@ -23,14 +25,14 @@ ACTIONS = ("DiscoverPreviewAndAccept", "PreviewAndAccept", "Accept")
 _SETS = ("In", "NotIn")
 _PRESENCE = ("Exists", "DoesNotExist")
 _WORDS = {
-    "LessThan": "below",
-    "LessThanOrEqualTo": "at most",
-    "GreaterThan": "above",
-    "GreaterThanOrEqualTo": "at least",
-    "EqualTo": "exactly",
-    "NotEqualTo": "not",
-    "In": "one of",
-    "NotIn": "none of",
+    "LessThan": marked("below %(values)s"),
+    "LessThanOrEqualTo": marked("at most %(values)s"),
+    "GreaterThan": marked("above %(values)s"),
+    "GreaterThanOrEqualTo": marked("at least %(values)s"),
+    "EqualTo": marked("exactly %(values)s"),
+    "NotEqualTo": marked("not %(values)s"),
+    "In": marked("one of %(values)s"),
+    "NotIn": marked("none of %(values)s"),
 }
 
 Requirement = Mapping[str, Any]
@@ -193,13 +195,13 @@ class Standing:
         type_id, comparator = requirement["QualificationTypeId"], requirement["Comparator"]
         name = self.name(requirement)
         if comparator == "Exists":
-            return f"{name} is required. You do not have it."
+            return _("%(name)s is required. You do not have it.") % {"name": name}
         if comparator == "DoesNotExist":
-            return f"Only for workers without {name}."
+            return _("Only for workers without %(name)s.") % {"name": name}
         values = requirement.get("IntegerValues") or [
             _locale_in_words(locale) for locale in requirement.get("LocaleValues", ())
         ]
-        condition = f"{_WORDS[comparator]} {', '.join(str(value) for value in values)}"
+        condition = _(_WORDS[comparator]) % {"values": ", ".join(str(value) for value in values)}
         if type_id == builtin_types.LOCALE:
             have = (
                 _locale_in_words({"Country": self.worker.country, "Subdivision": self.worker.subdivision})
@@ -208,24 +210,30 @@ class Standing:
             )
         else:
             have = str(self.value(type_id)) if self.has(type_id) else ""
-        return f"{name} must be {condition}; {f'yours is {have}' if have else 'you have none'}."
+        # Translators: %(condition)s is such as “at least 95”.
+        text = (
+            _("%(name)s must be %(condition)s; yours is %(have)s.")
+            if have
+            else _("%(name)s must be %(condition)s; you have none.")
+        )
+        return text % {"name": name, "condition": condition, "have": have}
 
     def name(self, requirement: Requirement) -> str:
         """The name of what a requirement is about, to begin a sentence."""
         type_id = requirement["QualificationTypeId"]
         if type_id in _NAMES:
-            return _NAMES[type_id]
+            return _(_NAMES[type_id])
         type = self.type_of(requirement)
-        return f"The qualification “{type.name if type else type_id}”"
+        return _("The qualification “%(name)s”") % {"name": type.name if type else type_id}
 
 
 _NAMES = {
-    builtin_types.LOCALE: "Your country",
-    builtin_types.PERCENT_APPROVED: "Your approval rate in percent",
-    builtin_types.NUMBER_APPROVED: "Your number of approved assignments",
-    builtin_types.MASTERS: "The Masters qualification",
-    builtin_types.MASTERS_SANDBOX: "The Masters qualification",
-    builtin_types.ADULT: "The adult content qualification",
+    builtin_types.LOCALE: marked("Your country"),
+    builtin_types.PERCENT_APPROVED: marked("Your approval rate in percent"),
+    builtin_types.NUMBER_APPROVED: marked("Your number of approved assignments"),
+    builtin_types.MASTERS: marked("The Masters qualification"),
+    builtin_types.MASTERS_SANDBOX: marked("The Masters qualification"),
+    builtin_types.ADULT: marked("The adult content qualification"),
 }
 
 

@@ -18,6 +18,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common.languages import gettext as _
+from common.languages import marked, number
 from marketplace import links
 from marketplace.models import Assignment
 from marketplace.questions import BadXml, parse_question
@@ -26,13 +28,13 @@ from marketplace.services.refusals import Refusal
 from marketplace.sites.work import frames
 
 State = Assignment.State
-TOO_MUCH = (
-    f"A submission can have at most {settings.DATA_UPLOAD_MAX_NUMBER_FIELDS:,} fields and 2 MB. Nothing was saved. "
-    "Go back, shorten your answers and submit again."
+TOO_MUCH = marked(
+    "A submission can have at most %(fields)s fields and 2 MB. Nothing was saved. Go back, shorten your answers and "
+    "submit again."
 )
 TOO_LATE: dict[str, str] = {
-    State.ABANDONED: "Your answers arrived after the time limit, so the task is offered to somebody else.",
-    State.RETURNED: "You returned this task, so it is no longer yours.",
+    State.ABANDONED: marked("Your answers arrived after the time limit, so the task is offered to somebody else."),
+    State.RETURNED: marked("You returned this task, so it is no longer yours."),
 }
 
 
@@ -44,28 +46,30 @@ def external_submit(request: HttpRequest) -> HttpResponse:
         fields = request.POST if request.method == "POST" else request.GET
         assignment_id = fields.get("assignmentId") or request.GET.get("assignmentId", "")
     except (RequestDataTooBig, TooManyFieldsSent):
-        return _refuse(request, "Not submitted", TOO_MUCH, 413)
+        return _refuse(
+            request, _("Not submitted"), _(TOO_MUCH) % {"fields": number(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS)}, 413
+        )
     if assignment_id == frames.NOT_AVAILABLE:
-        return _refuse(request, "This was a preview", "Accept the task first. Then you can submit it.", 403)
+        return _refuse(request, _("This was a preview"), _("Accept the task first. Then you can submit it."), 403)
     with_hits = Assignment.objects.select_related("hit", "worker")
     assignment = with_hits.filter(assignment_id=assignment_id).first() if assignment_id.isalnum() else None
     if assignment is None:
-        line = "There is no assignment with the ID that this page sent. Nothing was saved."
-        return _refuse(request, "Not submitted", line, 404)
+        line = _("There is no assignment with the ID that this page sent. Nothing was saved.")
+        return _refuse(request, _("Not submitted"), line, 404)
     if assignment.state in assignments.ARRIVED:
         return _arrived(request, assignment)
     answers = answers_in(fields)
     if not answers:
-        line = "The page sent only the assignment ID and no answer. Nothing was saved."
-        return _refuse(request, "Not submitted", line, 400, assignment)
+        line = _("The page sent only the assignment ID and no answer. Nothing was saved.")
+        return _refuse(request, _("Not submitted"), line, 400, assignment)
     try:
         assignments.submit(assignment_id=assignment.assignment_id, worker=assignment.worker, answers=answers)
     except Refusal as refused:
         due_changes.bring_up_to_date(hit=assignment.hit)  # its time may just have run out
         assignment.refresh_from_db(fields=["state"])
         if assignment.state not in assignments.ARRIVED:  # else, the same answers were sent just before
-            line = TOO_LATE.get(assignment.state, refused.message)
-            return _refuse(request, "Not submitted", line, 409, assignment)
+            line = _(TOO_LATE.get(assignment.state, refused.message))
+            return _refuse(request, _("Not submitted"), line, 409, assignment)
     return _arrived(request, assignment)
 
 
@@ -76,8 +80,8 @@ def answers_in(fields: QueryDict) -> dict[str, list[str]]:
 
 def _arrived(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     context = {
-        "heading": "Submitted",
-        "lines": ["Your answers have arrived."],
+        "heading": _("Submitted"),
+        "lines": [_("Your answers have arrived.")],
         "assignment_id": assignment.assignment_id,
         "done_url": links.absolute(reverse("market_done", args=[assignment.assignment_id]), request),
     }

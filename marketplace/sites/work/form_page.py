@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from django.http import QueryDict
 
+from common.languages import gettext as _
+from common.languages import marked
 from marketplace.questions import Block, Form, FormQuestion, Given, Option, TextRule, Upload, check_answers
 from marketplace.services.hits.uploaded_files import in_words
 from marketplace.sites.work.frames import origin
@@ -16,7 +18,7 @@ from marketplace.sites.work.frames import origin
 MOST_CHOICES_IN_VIEW = 12
 NAME_LENGTH = 90
 #: AWS's message when a requester sets no errorText.
-INVALID = "Invalid input supplied."
+INVALID = marked("Invalid input supplied.")
 _MARKUP = re.compile(r"<[^>]*>")
 _SOURCE = re.compile(r"""\bsrc=["']([^"']+)["']""")
 
@@ -44,7 +46,7 @@ class Formats:
 def formats_of(rule: TextRule) -> Formats | None:
     if not rule.patterns:
         return None
-    checks = [(pattern.regex, pattern.flags, pattern.error or INVALID) for pattern in rule.patterns]
+    checks = [(pattern.regex, pattern.flags, pattern.error or _(INVALID)) for pattern in rule.patterns]
     as_json = json.dumps(checks, ensure_ascii=False)
     (regex, flags, message), *others = checks
     if flags or others:
@@ -75,7 +77,7 @@ class Field:
     def name(self) -> str:
         """A short name for labels and lists of errors."""
         question_text = " ".join(plain(block) for block in self.question.blocks).strip()
-        name = self.question.name or question_text or f"Question {self.number}"
+        name = self.question.name or question_text or _("Question %(number)s") % {"number": self.number}
         return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
 
     @property
@@ -132,12 +134,10 @@ class Field:
         """The rules for the answer, in words."""
         if self.question.kind == "file":
             least, most = self.question.least, self.most_bytes
-            limits = [f"at least {in_words(least)}"] if least and least > 1 else []
-            limits += [f"at most {in_words(most)}"] if most else []
-            return f"A file of {' and '.join(limits)}." if limits else "A file."
+            sizes = (in_words(least) if least and least > 1 else None, in_words(most) if most else None)
+            return _limits(FILE_LIMITS, *sizes)
         if self.question.kind == "several":
-            bounds = _bounds(self.question.least, self.question.most)
-            return f"Choose {bounds}." if bounds else ""
+            return _limits(CHOICE_LIMITS, self.question.least or None, self.question.most)
         return _text_rule(self.question.rule) if self.question.kind == "text" else ""
 
     @property
@@ -153,22 +153,45 @@ class Field:
         return formats_of(self.question.other) if self.question.other else None
 
 
-def _bounds(least: int | None, most: int | None) -> str:
-    parts = [f"at least {least}"] if least else []
-    parts += [f"at most {most}"] if most is not None else []
-    return " and ".join(parts)
+#: Limits in words: without any, with the lower one, with the upper one, and with both.
+FILE_LIMITS = (
+    marked("A file."),
+    marked("A file of at least %(least)s."),
+    marked("A file of at most %(most)s."),
+    marked("A file of at least %(least)s and at most %(most)s."),
+)
+CHOICE_LIMITS = (
+    "",
+    marked("Choose at least %(least)s."),
+    marked("Choose at most %(most)s."),
+    marked("Choose at least %(least)s and at most %(most)s."),
+)
+NUMBER_LIMITS = (
+    marked("A number."),
+    marked("A number, at least %(least)s."),
+    marked("A number, at most %(most)s."),
+    marked("A number, at least %(least)s and at most %(most)s."),
+)
+LENGTH_LIMITS = (
+    "",
+    marked("Write at least %(least)s characters."),
+    marked("Write at most %(most)s characters."),
+    marked("Write at least %(least)s and at most %(most)s characters."),
+)
+
+
+def _limits(texts: tuple[str, str, str, str], least: object, most: object) -> str:
+    text = texts[(least is not None) + 2 * (most is not None)]
+    return _(text) % {"least": least, "most": most}
 
 
 def _text_rule(rule: TextRule) -> str:
     """The rule in words. A number's limits can be zero or negative. A minimum length of zero is not worth showing."""
     sentences = []
     if rule.numeric:
-        limits = [] if rule.least is None else [f"at least {rule.least}"]
-        limits += [] if rule.most is None else [f"at most {rule.most}"]
-        sentences.append(", ".join(["A number", *([" and ".join(limits)] if limits else [])]) + ".")
-    if lengths := _bounds(rule.shortest, rule.longest):
-        sentences.append(f"Write {lengths} characters.")
-    return " ".join(sentences)
+        sentences.append(_limits(NUMBER_LIMITS, rule.least, rule.most))
+    sentences.append(_limits(LENGTH_LIMITS, rule.shortest or None, rule.longest))
+    return " ".join(filter(None, sentences))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,26 @@ from django.contrib.auth import password_validation
 from django.contrib.auth.models import User
 from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator
 from django.http import HttpRequest
 
 from accounts.signing_in import SignInRefused, check_own_password
+from common.languages import gettext as _
+from common.languages import marked, ngettext
 from common.text_length import is_blank
 from marketplace.countries import checked_code
 
 
 class Described(forms.Form):
-    """Connects a field with its help and error, for screen readers."""
+    """Words the fields in the worker's language, and connects each with its help and error, for screen readers."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.label, field.help_text = _(str(field.label)), _(str(field.help_text))
+            validators = {check.code: check.message for check in field.validators if isinstance(check, EmailValidator)}
+            messages = {**validators, **field.error_messages}
+            field.error_messages = {code: _(str(message)) for code, message in messages.items()}
         for name in self.fields:
             bound = self[name]
             described = []
@@ -44,42 +52,42 @@ def _email(**options: Any) -> forms.EmailField:
 
 class SignInForm(Described):
     username = forms.CharField(
-        label="User name", max_length=150, widget=forms.TextInput(attrs={"autocomplete": "username"})
+        label=marked("User name"), max_length=150, widget=forms.TextInput(attrs={"autocomplete": "username"})
     )
     password = forms.CharField(
-        label="Password", strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
+        label=marked("Password"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "current-password"})
     )
 
 
 class AskLinkForm(Described):
-    email = _email(label="E-mail address")
+    email = _email(label=marked("E-mail address"))
 
 
 class JoinForm(Described):
     username = forms.CharField(
-        label="User name",
+        label=marked("User name"),
         max_length=150,
         validators=[UnicodeUsernameValidator()],
-        help_text="Only you and the people who run this marketplace see it.",
+        help_text=marked("Only you and the people who run this marketplace see it."),
         widget=forms.TextInput(attrs={"autocomplete": "username"}),
     )
-    email = _email(label="E-mail address", required=False, help_text="Only for sign-in links.")
+    email = _email(label=marked("E-mail address"), required=False, help_text=marked("Only for sign-in links."))
     password = _new_password(
-        label="Password",
-        help_text="At least 10 characters. Leave it empty to sign in by e-mail instead.",
+        label=marked("Password"),
+        help_text=marked("At least 10 characters. Leave it empty to sign in by e-mail instead."),
     )
     country = forms.CharField(
-        label="Country",
+        label=marked("Country"),
         required=False,
         max_length=2,
-        help_text="Two letters, such as DE or US. Some tasks are only for certain countries.",
+        help_text=marked("Two letters, such as DE or US. Some tasks are only for certain countries."),
         widget=forms.TextInput(attrs={"autocomplete": "country", "autocapitalize": "characters", "size": "2"}),
     )
 
     def clean_username(self) -> str:
         name: str = self.cleaned_data["username"]
         if User.objects.filter(username__iexact=name).exists():
-            raise ValidationError("This user name is taken. Choose another.")
+            raise ValidationError(_("This user name is taken. Choose another."))
         return name
 
     def clean_country(self) -> str:
@@ -91,7 +99,7 @@ class JoinForm(Described):
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if "password" in values and "email" in values and not values["password"] and not values["email"]:
-            self.add_error("password", "Choose a password, or enter an e-mail address for sign-in links.")
+            self.add_error("password", _("Choose a password, or enter an e-mail address for sign-in links."))
         return values
 
 
@@ -99,25 +107,27 @@ class AccountForm(Described):
     """What the payroll needs, the e-mail address and a new password. The current password confirms it."""
 
     name = forms.CharField(
-        label="Your name",
+        label=marked("Your name"),
         max_length=150,
         required=False,
-        help_text="As your bank has it. Only the people who run this marketplace see it, never a requester.",
+        help_text=marked("As your bank has it. Only the people who run this marketplace see it, never a requester."),
         widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
     payment_address = forms.CharField(
-        label="Where to send your money",
+        label=marked("Where to send your money"),
         max_length=200,
         required=False,
-        help_text="For example an account number. Ask your operator how they pay. Requesters never see it.",
+        help_text=marked("For example an account number. Ask your operator how they pay. Requesters never see it."),
     )
-    email = _email(label="E-mail address", required=False, help_text="Only for sign-in links.")
-    new_password = _new_password(label="New password", help_text="Leave it empty to keep the one you have.")
+    email = _email(label=marked("E-mail address"), required=False, help_text=marked("Only for sign-in links."))
+    new_password = _new_password(
+        label=marked("New password"), help_text=marked("Leave it empty to keep the one you have.")
+    )
     present_password = forms.CharField(
-        label="Current password",
+        label=marked("Current password"),
         strip=False,
         required=False,
-        help_text="To confirm a change. Leave it empty if you have none.",
+        help_text=marked("To confirm a change. Leave it empty if you have none."),
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
@@ -132,7 +142,7 @@ class AccountForm(Described):
         typed: str = self.cleaned_data["present_password"]
         if self.user.has_usable_password():
             if not typed:
-                raise ValidationError("Enter your current password to confirm the change.")
+                raise ValidationError(_("Enter your current password to confirm the change."))
             try:
                 check_own_password(self.request, self.user, typed)
             except SignInRefused as refused:
@@ -143,32 +153,34 @@ class AccountForm(Described):
         values = super().clean() or self.cleaned_data
         will_have_password = bool(values.get("new_password")) or self.user.has_usable_password()
         if not values.get("email") and not will_have_password and "email" in values:
-            self.add_error("email", "You have no password, so you need an e-mail address to sign in.")
+            self.add_error("email", _("You have no password, so you need an e-mail address to sign in."))
         return values
 
 
 def _visible(text: str) -> None:
     if is_blank(text):
-        raise ValidationError("Please write something here.")
+        raise ValidationError(_("Please write something here."))
 
 
 class DisputeForm(Described):
     comment = forms.CharField(
-        label="Why this should have been approved",
+        label=marked("Why this should have been approved"),
         max_length=2000,
         validators=[_visible],
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="The requester and the people who run this marketplace will read it. At most 2,000 characters.",
+        help_text=marked(
+            "The requester and the people who run this marketplace will read it. At most 2,000 characters."
+        ),
     )
 
 
 class ReplyForm(Described):
     text = forms.CharField(
-        label="Your reply",
+        label=marked("Your reply"),
         max_length=4096,
         validators=[_visible],
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="The sender sees it with your worker ID. At most 4,096 characters.",
+        help_text=marked("The sender sees it with your worker ID. At most 4,096 characters."),
     )
 
 
@@ -181,5 +193,19 @@ def clean_country(typed: str) -> str:
 
 def _clean_password(typed: str, user: User) -> str:
     if typed:
-        password_validation.validate_password(typed, user)
+        try:
+            password_validation.validate_password(typed, user)
+        except ValidationError as error:
+            raise ValidationError([_in_words(problem) for problem in error.error_list]) from None
     return typed
+
+
+def _in_words(problem: ValidationError) -> str:
+    """Django's message about a password, from Django's own catalogue."""
+    values = dict(problem.params or {})
+    if problem.code == "password_too_short":
+        one = "This password is too short. It must contain at least %d character."
+        several = "This password is too short. It must contain at least %d characters."
+        least = int(values["min_length"])
+        return ngettext(one, several, least) % least
+    return _(str(problem.message)) % values

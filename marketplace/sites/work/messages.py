@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.languages import gettext as _
 from marketplace.models import Worker
 from marketplace.services.messages import worker_messages
 from marketplace.services.refusals import Refusal
@@ -36,7 +37,7 @@ def message(request: SignedIn, worker: Worker, message_id: str) -> HttpResponseB
         except Refusal as refused:
             form.add_error("text", refused.message)
         else:
-            notices.success(request, "Your reply was sent.")
+            notices.success(request, _("Your reply was sent."))
             return redirect("market_message", message_id)
     context = {"letter": letter, "replies": letter.replies.filter(from_worker=True).order_by("pk"), "form": form}
     status = 422 if form.errors else 200

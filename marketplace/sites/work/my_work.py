@@ -7,6 +7,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.languages import gettext as _
 from marketplace import clock
 from marketplace.models import Assignment, Bonus, DisputeStatement, Hit, LedgerEntry, Worker
 from marketplace.questions.answers_xml import read_answers
@@ -61,7 +62,7 @@ def assignment(request: SignedIn, worker: Worker, assignment_id: str) -> HttpRes
         except Refusal as refused:
             say_refused(request, refused)
         else:
-            messages.success(request, "Your objection is saved. You will get a message with the decision.")
+            messages.success(request, _("Your objection is saved. You will get a message with the decision."))
         return redirect("market_assignment", assignment_id)
     context = {
         "assignment": shown,

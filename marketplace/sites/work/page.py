@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
 
 from accounts.web import SignedIn as SignedIn
 from accounts.web import go_to_sign_in
 from accounts.web import page_of as page_of
 from accounts.web import query_without_page as query_without_page
+from common.languages import LANGUAGES, preferred, speaking, spoken_code
 from marketplace.access import worker_of
 from marketplace.models import HITType, Worker
 from marketplace.services.messages.worker_messages import unread
 
 P = ParamSpec("P")
+V = TypeVar("V", bound=HttpResponseBase)
 PER_PAGE = 25
 MOST_SEARCH = 200
 ACCEPT_NEXT = "market_accept_next"
+LANGUAGE_COOKIE = "market_language"
+LANGUAGE_DAYS = 365
 
 
 def for_workers(
@@ -45,6 +52,34 @@ def for_workers(
         return view(request, worker, *args, **kwargs)  # type: ignore[arg-type]
 
     return wrapped
+
+
+def in_their_language(view: Callable[Concatenate[HttpRequest, P], V]) -> Callable[Concatenate[HttpRequest, P], V]:
+    """Words a page in the language that the worker chose on this site, or else in that of their browser."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> V:
+        chosen = request.COOKIES.get(LANGUAGE_COOKIE, "")
+        code = chosen if chosen in LANGUAGES else preferred(request.headers.get("Accept-Language", ""))
+        with speaking(code):
+            response = view(request, *args, **kwargs)
+        patch_vary_headers(response, ["Accept-Language", "Cookie"])
+        return response
+
+    return wrapped
+
+
+@require_POST
+def choose_language(request: HttpRequest) -> HttpResponse:
+    """Saves the worker's choice in this browser, and shows the page again."""
+    back = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(back, allowed_hosts={request.get_host()}, require_https=request.is_secure())
+    response = redirect(back if safe and back.startswith("/") else "market_home")
+    if (code := request.POST.get("language", "")) in LANGUAGES:
+        response.set_cookie(
+            LANGUAGE_COOKIE, code, max_age=LANGUAGE_DAYS * 86400, secure=request.is_secure(), samesite="Lax"
+        )
+    return response
 
 
 def accepts_next(request: SignedIn, hit_type: HITType) -> bool:
@@ -70,7 +105,7 @@ def show(
     status: int = 200,
 ) -> HttpResponse:
     """A page. With a worker, it has the menu at the top."""
-    shared: dict[str, Any] = {"section": section}
+    shared: dict[str, Any] = {"section": section, "languages": LANGUAGES.values(), "spoken_code": spoken_code()}
     if worker is not None:
         shared |= {"worker": worker, "n_unread": unread(worker)}
     return render(request, f"marketplace/work/{template}", shared | (context or {}), status=status)

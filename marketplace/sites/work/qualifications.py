@@ -10,6 +10,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods, require_safe
 
+from common.languages import gettext as _
 from marketplace import clock
 from marketplace.models import Qualification, QualificationRequest, QualificationType, Worker
 from marketplace.questions import BadXml, parse_question
@@ -98,9 +99,9 @@ def _tell_outcome(request: SignedIn, decided: QualificationRequest) -> None:
         value = (
             Qualification.objects.filter(type=decided.type, worker=decided.worker).values_list("value", flat=True).get()
         )
-        messages.success(request, f"You now have this qualification, with the value {value}.")
+        messages.success(request, _("You now have this qualification, with the value %(value)s.") % {"value": value})
     else:
-        messages.success(request, "Your request was sent. The requester will decide.")
+        messages.success(request, _("Your request was sent. The requester will decide."))
 
 
 @for_workers
@@ -114,7 +115,7 @@ def test(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
         with suppress(BadXml):
             form = parse_question(open_test.test).form
     if open_test is None or form is None:
-        messages.warning(request, "This test is not open: you have submitted it, or its time is up.")
+        messages.warning(request, _("This test is not open: you have submitted it, or its time is up."))
         return redirect("market_qualification", type_id)
     page, status = form_page.fresh(form), 200
     if request.method == "POST":
@@ -127,7 +128,7 @@ def test(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
             return redirect("market_qualification", type_id)
         status = 422
     seconds_left = int((open_test.deadline - clock.now()).total_seconds()) if open_test.deadline else None
-    context = {"type": type, "question_form": page, "seconds_left": seconds_left, "send_label": "Submit"}
+    context = {"type": type, "question_form": page, "seconds_left": seconds_left, "send_label": _("Submit")}
     response = show(request, "test.html", context, worker=worker, section="qualifications", status=status)
     response["Content-Security-Policy"] = frames.form_policy(form_page.media_origins(form))
     return response

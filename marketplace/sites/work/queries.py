@@ -9,6 +9,8 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 from django.http import Http404
 
+from common.languages import gettext as _
+from common.languages import number
 from marketplace import clock
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.services.hits.offers import not_returned, offered
@@ -40,8 +42,10 @@ class ApprovalRate:
 
     def __str__(self) -> str:
         if not self.decided:
-            return "no decisions yet"
-        return f"{100 * self.approved // self.decided}% of {self.decided:,}"
+            return _("no decisions yet")
+        shares = {"percent": 100 * self.approved // self.decided, "count": number(self.decided)}
+        # Translators: a share of decided tasks, such as 97% of 120.
+        return _("%(percent)s%% of %(count)s") % shares
 
 
 def approval_rates(requesters: Iterable[int]) -> dict[int, ApprovalRate]:
@@ -92,9 +96,17 @@ def reasons(standing: Standing, requirements: Iterable[Mapping[str, Any]]) -> li
     for requirement in requirements:
         met, type_, comparator = standing.meets(requirement), standing.type_of(requirement), requirement["Comparator"]
         if met and comparator in ("Exists", "DoesNotExist"):
-            have = "You have" if comparator == "Exists" else "You do not have"
-            title = standing.name(requirement)
-            text = f"{have} the qualification “{type_.name}”." if type_ else f"{title}: {have.lower()} it."
+            has = comparator == "Exists"
+            if type_:
+                text = (
+                    _("You have the qualification “%(name)s”.")
+                    if has
+                    else _("You do not have the qualification “%(name)s”.")
+                )
+                text %= {"name": type_.name}
+            else:
+                text = _("%(name)s: you have it.") if has else _("%(name)s: you do not have it.")
+                text %= {"name": standing.name(requirement)}
             in_words.append(Reason(True, text))
         else:
             can_ask = type_ is not None and type_.requestable and type_.deleted_at is None and type_.status == "Active"

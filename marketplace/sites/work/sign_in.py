@@ -19,6 +19,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from accounts import signing_in
 from accounts.users import end_sessions
+from common.languages import gettext as _
+from common.languages import marked
 from marketplace import links
 from marketplace.access import worker_of
 from marketplace.models import Worker
@@ -30,10 +32,12 @@ from marketplace.sites.work.page import SignedIn, for_workers, say, show
 WORKERS_SITE = signing_in.Entrance(
     name="workers' site",
     admits=lambda user: worker_of(user) is not None,
-    refusal="This account is not a worker's, or it has been closed, so it cannot sign in here. Operators and "
-    "requesters sign in on the operators' site, researchers in the console.",
+    refusal=marked(
+        "This account is not a worker's, or it has been closed, so it cannot sign in here. Operators and requesters "
+        "sign in on the operators' site, researchers in the console."
+    ),
 )
-LINK_USED = "This link has been used, is too old, or was cut short when it was copied."
+LINK_USED = marked("This link has been used, is too old, or was cut short when it was copied.")
 
 
 @never_cache
@@ -55,7 +59,9 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             user = signing_in.check_password(request, name=name, password=password, entrance=WORKERS_SITE)
         except signing_in.SignInRefused as refused:
             held_back = refused.code == signing_in.TOO_MANY
-            form.add_error(None, f"{refused.message} Or ask for a link by e-mail." if held_back else refused.message)
+            form.add_error(
+                None, f"{refused.message} {_('Or ask for a link by e-mail.')}" if held_back else refused.message
+            )
             status = 429 if held_back else 422
         else:
             signing_in.sign_in(request, user, entrance=WORKERS_SITE)
@@ -99,8 +105,8 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
     try:
         worker = sign_in_links.redeem_login_link(token=token)
     except Refusal as refused:
-        again = (reverse("market_ask_link"), "Ask for a new link")
-        return say(request, "This link cannot sign you in", refused.message, link=again, status=410)
+        again = (reverse("market_ask_link"), _("Ask for a new link"))
+        return say(request, _("This link cannot sign you in"), refused.message, link=again, status=410)
     return _signed_in_as(request, worker)
 
 
@@ -119,9 +125,9 @@ def _signed_in_as(request: HttpRequest, worker: Worker) -> HttpResponse:
 def join(request: HttpRequest, token: str) -> HttpResponse:
     invitation = worker_accounts.find_invitation(token)
     if invitation is None:
-        lines = (LINK_USED, "If you joined with it, sign in. Otherwise ask for a new one.")
-        link = (reverse("market_sign_in"), "Sign in")
-        return say(request, "This invitation cannot be used", *lines, link=link, status=410)
+        lines = (_(LINK_USED), _("If you joined with it, sign in. Otherwise ask for a new one."))
+        link = (reverse("market_sign_in"), _("Sign in"))
+        return say(request, _("This invitation cannot be used"), *lines, link=link, status=410)
     form = JoinForm(request.POST or None, initial={"email": invitation.email})
     if request.method == "POST" and form.is_valid():
         try:
@@ -151,7 +157,7 @@ def account(request: SignedIn, worker: Worker) -> HttpResponseBase:
         if new:
             update_session_auth_hash(request, user)
             end_sessions(user=user, actor=user.get_username(), keep=request.session.session_key)
-        messages.success(request, "Saved.")
+        messages.success(request, _("Saved."))
         return redirect("market_account")
     status = 422 if request.method == "POST" else 200
     return show(request, "account.html", {"form": form}, worker=worker, section="account", status=status)

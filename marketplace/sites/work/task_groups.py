@@ -11,6 +11,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST, require_safe
 
+from common.languages import gettext as _
+from common.languages import marked
 from marketplace import money
 from marketplace.models import Assignment, Hit, HITType, Worker
 from marketplace.services.hits import assignments, offers
@@ -31,7 +33,11 @@ from marketplace.sites.work.page import (
 )
 from marketplace.sites.work.task_page import question_context
 
-SORTS = [("newest", "Newest first"), ("reward", "Highest reward first"), ("available", "Most tasks first")]
+SORTS = [
+    ("newest", marked("Newest first")),
+    ("reward", marked("Highest reward first")),
+    ("available", marked("Most tasks first")),
+]
 _GROUP_ID = re.compile(r"[A-Za-z0-9]{1,64}")
 
 
@@ -44,7 +50,7 @@ def groups(request: SignedIn, worker: Worker) -> HttpResponse:
         try:
             least = money.amount(typed)
         except ValueError:  # an invalid reward filters nothing
-            least_problem = "Write an amount in dollars, such as 0.50."
+            least_problem = _("Write an amount in dollars, such as 0.50.")
     only_qualified, standing = request.GET.get("qualified") == "1", Standing(worker)
     groups_found = offers.groups_for(worker=worker, search=search, sort=sort, least_reward=least, standing=standing)
     if only_qualified:
@@ -66,7 +72,7 @@ def groups(request: SignedIn, worker: Worker) -> HttpResponse:
         ],
         "search": search,
         "sort": sort,
-        "sorts": SORTS,
+        "sorts": [(name, _(text)) for name, text in SORTS],
         "least": request.GET.get("least", "")[:12],
         "least_problem": least_problem,
         "only_qualified": only_qualified,
@@ -90,7 +96,10 @@ def _names(hit_types: Sequence[HITType]) -> list[str]:
             names.append(hit_type.title)
             continue
         numbered[name] += 1
-        names.append(f"{name}, {numbered[name]} of {times_used[name]}" if times_used[name] > 1 else name)
+        if times_used[name] > 1:
+            counted = {"task": name, "number": numbered[name], "count": times_used[name]}
+            name = _("%(task)s, %(number)s of %(count)s") % counted
+        names.append(name)
     return names
 
 
@@ -101,7 +110,7 @@ def group(request: SignedIn, worker: Worker, type_id: str) -> HttpResponseBase:
     hit_type = get_object_or_404(HITType.objects.select_related("requester"), type_id=type_id)
     standing = Standing(worker)
     if standing.unmet(hit_type.requirements, action="Discover"):
-        messages.warning(request, "You do not qualify for these tasks.")
+        messages.warning(request, _("You do not qualify for these tasks."))
         return redirect("market_home")
     guarded, hit = False, None
     try:
@@ -141,7 +150,7 @@ def accept(request: SignedIn, worker: Worker, type_id: str) -> HttpResponse:
         say_refused(request, refused)
         return redirect("market_group", type_id)
     if "continued" in request.POST:
-        messages.success(request, "Submitted. This is your next task.")
+        messages.success(request, _("Submitted. This is your next task."))
     return redirect("market_task", accepted.assignment_id)
 
 

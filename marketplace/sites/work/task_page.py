@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.languages import gettext as _
 from marketplace import clock, links
 from marketplace.models import Assignment, Hit, Worker
 from marketplace.questions import BadXml, Question, parse_question
@@ -136,11 +137,13 @@ def task(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
 def _not_open(request: SignedIn, worker: Worker, assignment: Assignment) -> HttpResponse:
     if assignment.state in (State.SUBMITTED, State.APPROVED, State.REJECTED):
         return redirect("market_done", assignment.assignment_id)
-    link = (reverse("market_group", args=[assignment.hit.hit_type.type_id]), "See if there are more of these tasks")
+    link = (reverse("market_group", args=[assignment.hit.hit_type.type_id]), _("See if there are more of these tasks"))
     if assignment.state == State.RETURNED:
-        return say(request, "You returned this task", "It is no longer yours.", worker=worker, link=link, status=410)
-    line = "The time for this task is over, so it is offered to somebody else. This does not count against you."
-    return say(request, "Out of time", line, worker=worker, link=link, status=410)
+        return say(
+            request, _("You returned this task"), _("It is no longer yours."), worker=worker, link=link, status=410
+        )
+    line = _("The time for this task is over, so it is offered to somebody else. This does not count against you.")
+    return say(request, _("Out of time"), line, worker=worker, link=link, status=410)
 
 
 @for_workers
@@ -152,7 +155,7 @@ def give_back(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResp
     except Refusal as refused:
         say_refused(request, refused)
         return redirect("market_task", assignment_id)
-    messages.success(request, f"You returned “{assignment.hit.hit_type.title}”.")
+    messages.success(request, _("You returned “%(task)s”.") % {"task": assignment.hit.hit_type.title})
     return redirect("market_home")
 
 
@@ -173,7 +176,7 @@ def done(request: SignedIn, worker: Worker, assignment_id: str) -> HttpResponseB
     due_changes.bring_up_to_date(hit=assignment.hit)
     assignment.refresh_from_db()
     if assignment.state == State.ACCEPTED:
-        messages.warning(request, "Your answers have not arrived yet.")
+        messages.warning(request, _("Your answers have not arrived yet."))
         return redirect("market_task", assignment_id)
     if assignment.state in (State.RETURNED, State.ABANDONED):
         return _not_open(request, worker, assignment)

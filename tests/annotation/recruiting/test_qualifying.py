@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from annotation.models import Item, Participant, PlatformCall, Posting, QualificationType, Rating, Study, Worker
 from annotation.platforms.calls import PlatformTrouble
-from annotation.platforms.mturk.config import MASTERS_TYPE, MturkConfig, study_requirements
+from annotation.platforms.mturk.config import MASTERS_TYPE, MturkConfig, MturkForm, study_requirements
 from annotation.platforms.mturk.platform import Mturk
 from annotation.recruiting import publishing, qualifications, syncing
 from annotation.studies.storing import change_study
@@ -126,6 +126,40 @@ def test_an_invalid_exam_is_refused(values: dict[str, Any], says: str) -> None:
 
 
 # --- the platform ---
+
+
+def test_own_qualifications_are_required() -> None:
+    """Comparators and values as in “QualificationRequirement” of Amazon's API reference."""
+    rows = [
+        {"id": "3NATIVE", "rule": "has", "score": ""},
+        {"id": "3TRIED", "rule": "lacks", "score": ""},
+        {"id": "3SCORE", "rule": "at_least", "score": "80"},
+    ]
+    form = MturkForm({"own_qualifications": rows, "lifetime_days": 7, "approve_after_hours": 1, "frame_height": 900})
+    assert form.is_valid(), form.errors
+    asked = MturkConfig(own_qualifications=form.cleaned_data["own_qualifications"]).qualifications(sandbox=False)
+    guarded = {"ActionsGuarded": "PreviewAndAccept"}
+    assert asked == [
+        {"QualificationTypeId": "3NATIVE", "Comparator": "Exists"} | guarded,
+        {"QualificationTypeId": "3TRIED", "Comparator": "DoesNotExist"} | guarded,
+        {"QualificationTypeId": "3SCORE", "Comparator": "GreaterThanOrEqualTo", "IntegerValues": [80]} | guarded,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"id": "", "rule": "has"}, "Entry 1, id is empty."),
+        ({"id": "3A", "rule": "is"}, "Entry 1, rule: “is” is not one of has, lacks, at_least, at_most, exactly."),
+        ({"id": "3A", "rule": "at_least"}, "“” is not a whole number. The rule at_least compares a score."),
+        ({"id": "3A", "rule": "at_most", "score": "-1"}, "“-1” is not a whole number."),
+        ({"id": "3A", "rule": "exactly", "score": "２"}, "“２” is not a whole number."),
+        ({"id": "3A", "rule": "has", "score": "5"}, "the rule has compares no score. Remove it."),
+    ],
+)
+def test_a_wrong_own_qualification_is_named(row: dict[str, str], message: str) -> None:
+    form = MturkForm({"own_qualifications": [row]})
+    assert message in form.errors["own_qualifications"][0]
 
 
 def test_masters_are_asked_for() -> None:

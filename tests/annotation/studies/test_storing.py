@@ -14,6 +14,7 @@ from annotation.studies.storing import (
     Frozen,
     change_study,
 )
+from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.registry import get_type
 from annotation.work.allocation import NotAdmitted, accept_next
 from tests.annotation.study_helpers import create, draft, refused
@@ -186,17 +187,21 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "quality_control": {"quality_control": {"too_fast": 2.0}},
     "exclude": {"exclusion": {"flags": ["too_fast"]}},
     "language": {"values": {"language": "de"}},
+    "item_language": {"values": {"item_language": "en-GB"}},
+    "interface": {"interface": {"Start": "Begin"}},
 }
 TERMS = {
     "config": "config.max_words",
     "texts": "texts.instructions",
     "quality_control": "quality_control.too_fast",
     "exclude": "exclude.flags",
+    "interface": "interface.Start",
 }
 
 
 def test_the_list_of_locked_fields_is_complete() -> None:
-    assert set(FROZEN_CHANGES) | {"items"} == set(FROZEN_WHEN_LIVE)
+    elsewhere = {"items", *QuestionnairesForm.base_fields}  # of questionnaires: test_questionnaires_described.py
+    assert set(FROZEN_CHANGES) | elsewhere == set(FROZEN_WHEN_LIVE)
 
 
 @pytest.mark.parametrize("status", ["live", "paused", "closed"])

@@ -27,6 +27,7 @@ JUDGING = ROOT / "examples" / "con_test_sets.yaml"  # takes what con_test.yaml c
 EXAMPLES = sorted(
     path for path in (ROOT / "examples").glob("*.yaml") if not path.name.endswith(".run.yaml") and path != JUDGING
 )
+PUBLISHED = sorted((ROOT / "examples" / "published").glob("*.yaml"))
 DOCS = ROOT / "docs" / "study-files.md"
 SIZES = ("items_per_hit", "ratings_per_item", "hits_per_worker")
 
@@ -53,6 +54,25 @@ def test_every_example_can_be_applied_twice_and_published(path: Path) -> None:
     publish(study=study, actor="ann")
     assert study.hits.exists()
     assert run(path).differences == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.name)
+def test_every_published_design_can_be_applied_and_lists_texts_that_its_study_has(path: Path) -> None:
+    study = run(path).study
+    assert study is not None
+    assert run(path).differences == []
+    task = get_type(study.task_type)
+    configs = [study.config, *(study.config | arm.config for arm in study.arms.all())]
+    keys = {text.name for config in configs for text in task.texts(config)}
+    _, _, listed = path.read_text("utf-8").partition("`texts:`")
+    named = re.findall(r"[a-z_]+(?:\.[a-z_0-9]+)+", listed.partition("\nslug:")[0])
+    assert set(named) <= keys
+
+
+def test_every_instrument_of_the_papers_has_a_published_design() -> None:
+    described = {yaml.safe_load(path.read_text("utf-8"))["task_type"] for path in PUBLISHED}
+    assert described >= {task.name for task in all_types().values() if re.search(r"\d{4}", task.source)}
 
 
 @pytest.mark.django_db

@@ -21,7 +21,7 @@ def shapes(name: str, kind: str) -> list[Shape]:
 
 def test_without_studies_the_types_for_any_text_come_first() -> None:
     listed = [task.name for _, types in grouped_types({}) for task in types]
-    assert listed[:2] == ["likert", "pairwise"]
+    assert listed[:3] == ["form", "likert", "pairwise"]
     assert set(listed) == set(all_types())
 
 

@@ -93,7 +93,7 @@ def check_ratings_can_be_stored(
     seen = set()
     for row in task.ratings(shown, pages, answers):
         assert row.question in described, no_topic("ratings()", row.question, described)
-        assert (row.value is None) == bool(row.text)
+        assert row.value is not None or row.text
         scale = described[row.question].ratings_scale
         assert row.scale == scale.name or described[row.question].kind in ("choices", "ranking")
         if row.value is not None and described[row.question].kind in ("scale", "choice"):
@@ -343,7 +343,8 @@ def unused_texts(task: TaskType, examples: Sequence[Example]) -> set[str]:
     for example in examples:
         shown = shown_of(task, example)
         marked = replace(shown, texts=Texts({name: f"⟦{name}⟧" for name in shown.texts}))
-        html = "".join(page.title + drawn(page) for page in walk(task, marked)[0])
+        walks = [walk(task, marked, f"w{number}", profile)[0] for number, profile in enumerate(PROFILES)]
+        html = "".join(page.title + drawn(page) for pages in walks for page in pages)
         declared |= set(marked.texts)
         seen |= {name for name in marked.texts if f"⟦{name}⟧" in html}
     return declared - seen

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from django.core.exceptions import ValidationError
 
-from annotation.task_types.described_questions import DescribedQuestionsField, build, describable_kinds
+from annotation.task_types.described_questions import DescribedQuestionsField, build
+from annotation.task_types.kinds import describable_kinds
 
 READABLE = {
     "kind": "choice",
@@ -36,7 +37,7 @@ def test_a_record_gets_every_setting_and_makes_its_question() -> None:
 
 
 def test_a_clean_list_stays_the_same() -> None:
-    field = DescribedQuestionsField(also=("of",))
+    field = DescribedQuestionsField(about={"item": "the item", "text": "each text"})
     records = field.clean([READABLE, FLUENCY | {"of": "text", "shown_if": {"readable": [1]}}])
     assert records[1]["of"] == "text"
     assert field.clean(records) == records

@@ -123,6 +123,34 @@ def test_the_answer_to_a_pair_names_the_side_it_was_on() -> None:
         assert f"The machine generated Text {sides[1]}." in third
 
 
+@pytest.mark.parametrize(
+    ("source", "pair", "answers", "verdict"),
+    [
+        ("human", False, {"judgement": 2.0}, "right"),
+        ("human", False, {"judgement": 3.0}, "wrong"),
+        ("gpt2", False, {"judgement": 4.0}, "right"),
+        ("gpt2", False, {"judgement": 1.0}, "wrong"),
+        # The pair's column text is on side A; its other text is by the other kind.
+        ("human", True, {"machine_text": 2.0}, "right"),
+        ("human", True, {"machine_text": 1.0}, "wrong"),
+        ("gpt2", True, {"machine_text": 1.0}, "right"),
+        ("gpt2", True, {"machine_text": 2.0}, "wrong"),
+    ],
+)
+def test_the_page_after_practice_says_whether_the_answer_was_right(
+    source: str, pair: bool, answers: dict[str, float], verdict: str
+) -> None:
+    payload = {"prompt": "", "text": "A text.", "source": source, "domain": "story", "role": "practice"}
+    payload |= {"explanation": "It tells.", "other_text": "Another." if pair else ""}
+    practice = ItemData("p", payload, role="practice")
+    config = config_of(training="comparison" if pair else "examples")
+    order = {"practice": [0], "items": [1], "on_a": [1, 1]}
+    shown = Shown([practice, *items(("human", "story", 1))], config, texts_of(TASK, config), order)
+    page = TASK.next_page(shown, [answers])
+    assert page is not None
+    assert f"Your answer was {verdict}." in drawn(page)
+
+
 def test_sides_of_pairs_alternate() -> None:
     found = items(("human", "story", 1), pairs=4)
     for seed in range(10):

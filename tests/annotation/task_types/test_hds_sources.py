@@ -33,6 +33,19 @@ def test_sets_are_as_large_as_there_are_samples_unless_a_size_is_given() -> None
     assert left_out == 1
 
 
+def test_a_number_of_sets_is_drawn_for_each_value_from_all_contexts() -> None:
+    """decTest: two of the sets of each temperature are rated (Tevet & Berant 2021, §6.3)."""
+    task = get_type("abs_hds")
+    rows = [row for _ in range(5) for row in task.from_samples(make_samples(), {"set_size": 3})[0]]
+    drawn = task.choose_rows(rows, {"sets_per_value": 2, "seed": 1})
+    assert Counter(row.cells["decoder"] for row in drawn) == {"temp=0.5": 2, "temp=1": 2, "top_k=5": 2}
+    assert drawn == task.choose_rows(rows, {"sets_per_value": 2, "seed": 1})
+    orders = [[rows.index(row) for row in task.choose_rows(rows, {"sets_per_value": 1, "seed": s})] for s in range(9)]
+    assert len(set(map(tuple, orders))) > 1
+    assert len(task.choose_rows(rows, {"sets_per_value": 99, "seed": 1})) == len(rows)
+    assert task.choose_rows(rows, {"sets_per_value": None, "seed": 1}) == rows
+
+
 def pairs_made(**options: int | None) -> list[tuple[str, str]]:
     rows, _ = get_type("rnk_hds").from_samples(make_samples(), {"set_size": None, "pairs": None, "seed": 1, **options})
     assert [row.cells["sample_id"] for row in rows[::2]] == [row.cells["sample_id"] for row in rows[1::2]]

@@ -108,7 +108,7 @@ def test_whatever_answer_a_question_gives_its_form_gives_it_again() -> None:
 
 @pytest.mark.parametrize(
     ("form", "message"),
-    [({}, "at least 1"), ({"c.red": "yes", "c.green": "yes", "c.blue": "on"}, "at most 2; you chose 3")],
+    [({}, "at least one"), ({"c.red": "yes", "c.green": "yes", "c.blue": "on"}, "at most 2; you chose 3")],
 )
 def test_number_of_choices_has_limits(form: dict[str, str], message: str) -> None:
     with pytest.raises(AnswerError, match=message):

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Assignment, Participant, Rating, Study, Submission
+from annotation.models import Assignment, Participant, QuestionnaireReply, Rating, Study, Submission
 from annotation.task_types.registry import all_types
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.bots import Bot, BotError, Browser, Mix, TurnedAway, simulate_workers
+from tests.annotation.questionnaire_helpers import COUNT, REMARK, asking_study
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -168,3 +169,23 @@ def test_the_command_says_what_is_wrong(arguments: list[str], message: str) -> N
     make_study(slug="demo-live")
     with pytest.raises(CommandError, match=message):
         call_command("simulate", *arguments)
+
+
+def test_bots_answer_what_is_asked_around_the_tasks(live_server: Any) -> None:
+    study = asking_study(
+        study={"items": 2, "ratings_per_item": 6, "hits_per_worker": 1},
+        before=["demographics"],
+        comprehension=[COUNT],
+        after=[REMARK],
+        screen_out={"age": ["Under 18"]},
+    )
+    tally = simulate_workers(study=study, base_url=live_server.url, workers=12, mix=Mix(), seed=1, at_once=2)
+    assert tally.problems == []
+    turned_away = Participant.objects.exclude(turned_away=None).count()
+    assert (tally.turned_away, tally.submissions) == (turned_away, 12 - turned_away)
+    replies = Counter(QuestionnaireReply.objects.values_list("questionnaire", flat=True))
+    assert replies["before"] == 12
+    assert replies["after"] == tally.submissions
+    ages = {reply.answers["age"] for reply in QuestionnaireReply.objects.filter(questionnaire="before")}
+    assert len(ages) > 2  # not everybody says the same
+    assert not QuestionnaireReply.objects.filter(timing={}).exists()

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from django.template import Context
 from django.test import Client
 from django.urls import reverse
 
+from analysis.description import Point, Scale
 from annotation import languages
 from annotation.languages import LANGUAGES
 from annotation.models import Submission
+from annotation.task_types.base import Page
+from annotation.task_types.kinds.choices import ChoicesQuestion
+from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.kinds.scale import ScaleQuestion
+from annotation.task_types.kinds.text import TextQuestion
+from annotation.task_types.questions import AnswerError, Grid, Option, Question, ShownIf
+from annotation.templatetags.questions import part
 from annotation.work.standing import summary
 from common.problems import Invalid
 from tests.annotation.pages import WorkerBrowser, fields
@@ -108,3 +118,64 @@ def test_a_language_that_does_not_exist() -> None:
     (problem,) = refusal.value.problems
     assert problem.where == "language"
     assert "tlh" in problem.what
+
+
+def test_the_widgets_of_questions_are_in_the_language_of_the_page() -> None:
+    """Drawn questions and points are cached: a cache of one language must not answer for another."""
+    scale = Scale("fluency", "ordinal", (Point(1.0, "bad"), Point(2.0), Point(3.0, "good")))
+    fluency = ScaleQuestion("fluency", "How fluent?", "fluency", scale=scale, required=False)
+    order = RankingQuestion("order", "Order?", "order", options=(Option("a", "Tea"), Option("b", "Milk")))
+    reason = TextQuestion("why", "Why?", "why", shown_if=ShownIf("fluency", (1.0, 3.0)))
+    page = Context({"values": {}, "errors": {}, "page": Page("one", "One", "", (fluency, order, reason))})
+
+    def drawn() -> str:
+        parts = [part(page, question) for question in (fluency, order, reason)]
+        grid = Grid("grid", "Grid", (replace(fluency, key="row"),))
+        return "".join([*parts, part(page, grid)])
+
+    english = drawn()
+    with languages.speaking("de"):
+        german = drawn()
+    assert drawn() == english
+    for words, wording in {
+        "(optional)": "(freiwillig)",
+        "between “bad” and “good”": "zwischen „bad“ und „good“",
+        "Rank of Tea": "Rang von Tea",
+        "Only if you chose “bad” or “good” above.": "Nur wenn Sie oben „bad“ oder „good“ gewählt haben.",
+    }.items():
+        assert english.count(words) == german.count(wording) >= 1
+        assert words not in german
+
+
+@pytest.mark.parametrize(
+    ("question", "form", "message"),
+    [
+        (
+            ScaleQuestion("q", "?", "q", scale=Scale.numbered("q", 3, low="bad", high="good")),
+            {},
+            "Bitte wählen Sie eine Antwort aus.",
+        ),
+        (TextQuestion("q", "?", "q"), {}, "Bitte schreiben Sie hier etwas."),
+        (
+            TextQuestion("q", "?", "q", min_words=1200),
+            {"q": "Ja."},
+            "Bitte schreiben Sie mindestens 1.200 Wörter; Sie haben 1 geschrieben.",
+        ),
+        (
+            ChoicesQuestion("q", "?", "q", options=(Option("a", "A"),)),
+            {},
+            "Bitte wählen Sie mindestens eine Antwort.",
+        ),
+        (
+            RankingQuestion("q", "?", "q", options=(Option("a", "A"), Option("b", "B"))),
+            {"q.a": "1", "q.b": "1"},
+            "Bitte vergeben Sie jeden Rang von 1 bis 2 genau einmal.",
+        ),
+    ],
+)
+def test_an_answer_is_refused_in_the_language_of_the_page(
+    question: Question, form: dict[str, str], message: str
+) -> None:
+    with languages.speaking("de"), pytest.raises(AnswerError) as refusal:
+        question.clean(form)
+    assert str(refusal.value) == message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -98,7 +99,8 @@ def titles(worker: WorkerBrowser, *sent: dict[str, str]) -> list[str]:
 
 def _title(worker: WorkerBrowser) -> str:
     html = worker.get().content.decode()
-    return html.partition("<h1>")[2].partition("</h1>")[0]
+    title: str = re.findall(r"<h1[^>]*>(.*?)</h1>", html)[0]
+    return title
 
 
 RANKED = {"order.a": "2", "order.b": "1"}

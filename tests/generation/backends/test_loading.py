@@ -114,6 +114,29 @@ def test_a_cuda_device_that_does_not_exist_is_refused(monkeypatch: pytest.Monkey
     assert loading.device_of(spec(tiny(), device="cuda:1")) == torch.device("cuda:1")
 
 
+@pytest.mark.parametrize(("capability", "dtype"), [((7, 5), "float16"), ((8, 0), "bfloat16"), ((9, 0), "bfloat16")])
+def test_on_cuda_the_dtype_is_bfloat16_if_the_gpu_has_it(
+    capability: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NVIDIA's compute capability 8.0 (Ampere) is the first with bfloat16."""
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert loading.dtype_of(spec(tiny(), dtype="auto", device="cuda"), torch.device("cuda:0")) == dtype
+
+
+def test_weights_go_straight_to_a_cuda_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def stop(*source: Any, **options: Any) -> Any:
+        asked.append(options)
+        raise MemoryError
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", stop)
+    for device in (torch.device("cuda:1"), torch.device("cpu")):
+        with pytest.raises(MemoryError):
+            loading._read(loading._location(spec(tiny())), spec(tiny()), torch.bfloat16, device)
+    assert [options.get("device_map") for options in asked] == [{"": torch.device("cuda:1")}, None]
+
+
 def test_a_model_with_a_recurrent_state_is_refused(tmp_path: Path) -> None:
     from transformers import MambaConfig, MambaForCausalLM
 

@@ -285,3 +285,14 @@ def test_log_p_and_the_nucleus_of_a_large_vocabulary(decoder: str, share: float)
         least = ordered.gather(-1, (ordered < share).sum(-1, keepdim=True))[:, 0]
         log_q = torch.tensor([q for _, _, q in drawn], dtype=torch.float64)
         assert (log_q - (picked - least.log())).abs().max() < 3e-6
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_one_sort_of_everything_reaches_the_mass_where_growing_sorts_do(largest: bool) -> None:
+    """What a GPU does and what a CPU does. Many tokens tie, and some masses need most of the vocabulary."""
+    torch.manual_seed(3)
+    weights = (2 * torch.randn(40, 3000)).round().softmax(-1)
+    order = weights if largest else (weights.log() + 5).abs()
+    masses = torch.rand(40, 1, dtype=torch.float64) * weights.sum(-1, keepdim=True, dtype=torch.float64)
+    growing = sampling._at_mass(order, weights, masses, largest=largest)
+    assert torch.equal(sampling._at_mass_of_all(order, weights, masses, largest=largest), growing)

@@ -217,6 +217,29 @@ def test_out_of_memory_for_a_single_text_is_reported_plainly(monkeypatch: pytest
     assert all(isinstance(outcome, NotGenerated) and "Out of memory" in outcome.reason for outcome in outcomes)
 
 
+def test_a_text_alone_is_tried_again_without_what_earlier_ones_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = opened()
+    expected = backend.generate([request(exact=5)])[0]
+    engine = engine_of(backend, kept_tokens=500)
+    engine.add([request(PROMPTS[1], key=number, seed=number) for number in range(4)])
+    run_engine(engine)
+    forward = TorchEngine._forward
+
+    def beside_nothing(self: TorchEngine, tokens: torch.Tensor, cache: Any) -> torch.Tensor:
+        if self._prompts._prompts:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB")
+        return forward(self, tokens, cache)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TorchEngine, "_forward", beside_nothing)
+        patch.setattr(engine._prompts, "save", lambda prompt, read: None)
+        engine.add([request(key="alone", exact=5)])
+        assert same(run_engine(engine)["alone"], expected)
+    engine.add([request(PROMPTS[2], key=number, seed=number) for number in range(4)])
+    engine.step()
+    assert engine.n_active == 4  # with memory for them, as many at once as before
+
+
 def test_memory_limits_how_many_rows_are_active() -> None:
     backend: Any = open_backend(spec(tiny(), options={"max_batch_tokens": 60}))
     engine = backend.open_engine(most_active=50)

@@ -96,7 +96,7 @@ class Everybody:
             values["name"] = "report.html"
         if "report/figures/" in route:
             values["key"] = "top_p-distinct" if route.startswith("console/runs/") else "time-0"
-        values["staged"] = "0" * 32
+        values |= {"staged": "0" * 32, "questionnaire": "before"}
         if "images/" in route or route.startswith("media/"):
             media = self.study.media.get()
             values |= {"pk": str(media.pk), "name": media.key, "width": "480"}
@@ -134,6 +134,7 @@ def make_everybody() -> Everybody:
     chosen = Submission.objects.filter(pk=sent.pk)
     plan_action(study=study, action="approve", chosen=chosen, actor="owner")
     _add_image(study)
+    Study.objects.filter(pk=study.pk).update(questionnaires={"before": [{"block": "attention"}]})
     team = make_team(viewer=users["viewer"], payer=users["payer"], editor=users["editor"], owner=users["owner"])
     shared(study, users)
     Membership.objects.create(study=make_study(items=0, live=False), user=users["outsider"], role="owner")

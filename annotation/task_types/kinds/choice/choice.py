@@ -60,6 +60,7 @@ class ChoiceQuestion(ScaleQuestion):
     """One of several options without an order. The options are the points of a nominal scale."""
 
     kind: ClassVar[Kind] = "choice"
+    kind_name: ClassVar[str] = "One of several options"
     settings_form: ClassVar[type[forms.Form] | None] = ChoiceForm
 
     @classmethod

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 
 from analysis.description import Kind, QuestionDescription, Scale
+from annotation.languages import ngettext
 from annotation.task_types.questions import (
     CHOSEN,
     Answer,
@@ -52,6 +53,7 @@ class ChoicesQuestion(Question):
     """Any number of options. Each option gives a rating: 1 if chosen, else 0. The target is its key."""
 
     kind: ClassVar[Kind] = "choices"
+    kind_name: ClassVar[str] = "Any number of options"
     options: tuple[Option, ...] = ()
     least: int = 0
     most: int | None = None
@@ -77,9 +79,16 @@ class ChoicesQuestion(Question):
         chosen = [option.key for option in self.options if form.get(self.field(option))]
         least = max(self.least, 1) if self.required or chosen else 0
         if len(chosen) < least:
-            raise AnswerError(f"Please choose at least {least}.")
+            raise AnswerError(
+                ngettext("Please choose at least one.", "Please choose at least %(limit)s.", least) % {"limit": least}
+            )
         if self.most is not None and len(chosen) > self.most:
-            raise AnswerError(f"Please choose at most {self.most}; you chose {len(chosen)}.")
+            message = ngettext(
+                "Please choose at most %(limit)s; you chose %(count)s.",
+                "Please choose at most %(limit)s; you chose %(count)s.",
+                self.most,
+            )
+            raise AnswerError(message % {"limit": self.most, "count": len(chosen)})
         return chosen
 
     def typed(self, answer: Answer) -> dict[str, str]:

@@ -12,6 +12,7 @@ from django import forms
 
 from analysis.description import Kind, QuestionDescription, Scale
 from analysis.quality_control.work import as_number
+from annotation.languages import gettext as _
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -42,6 +43,7 @@ class RankingQuestion(Question):
     """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key."""
 
     kind: ClassVar[Kind] = "ranking"
+    kind_name: ClassVar[str] = "Order of options"
     options: tuple[Option, ...] = ()
     settings_form: ClassVar[type[forms.Form] | None] = RankingForm
 
@@ -67,11 +69,11 @@ class RankingQuestion(Question):
         ranks = {option.key: form.get(self.field(option), "").strip() for option in self.options}
         if not any(ranks.values()):
             if self.required:
-                raise AnswerError("Please give each option a rank.")
+                raise AnswerError(_("Please give each option a rank."))
             return None
         each_rank_once = [str(rank) for rank in range(1, len(self.options) + 1)]
         if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != each_rank_once:
-            raise AnswerError(f"Please use each rank from 1 to {len(self.options)} exactly once.")
+            raise AnswerError(_("Please use each rank from 1 to %(last)s exactly once.") % {"last": len(self.options)})
         return sorted(ranks, key=lambda key: int(ranks[key]))
 
     def typed(self, answer: Answer) -> dict[str, str]:
@@ -88,6 +90,9 @@ class RankingQuestion(Question):
 
     def describe(self) -> QuestionDescription:
         return describe_options(self, self.options)
+
+    def score(self) -> None:
+        """None: ranks are about options, and those of all options always have the same mean."""
 
     def names(self) -> Mapping[float | str, str]:
         return {option.key: option.label for option in self.options}

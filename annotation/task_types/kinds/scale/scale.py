@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 
 from analysis.description import Kind, Point, Scale
+from annotation.languages import gettext as _
+from annotation.languages import spoken_key
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -43,15 +45,21 @@ class Button:
     spoken: str = ""
 
 
-@lru_cache(maxsize=512)
 def buttons(scale: Scale) -> tuple[Button, ...]:
     """The points of a scale in the order shown. An unnamed point is described by its two named neighbours."""
+    return _buttons(scale, spoken_key())
+
+
+@lru_cache(maxsize=512)
+def _buttons(scale: Scale, _voice: str) -> tuple[Button, ...]:
     points = scale.points
     drawn = []
     for index, point in enumerate(points):
         spoken = ""
         if not point.label and 0 < index < len(points) - 1 and points[index - 1].label and points[index + 1].label:
-            spoken = f"between “{points[index - 1].label}” and “{points[index + 1].label}”"
+            neighbours = {"lower": points[index - 1].label, "upper": points[index + 1].label}
+            # Translators: what a screen reader says for a point of a scale without a name.
+            spoken = _("between “%(lower)s” and “%(upper)s”") % neighbours
         drawn.append(Button(point.key, point.label, point.description, spoken))
     return tuple(drawn)
 
@@ -78,12 +86,17 @@ class ScaleForm(ConfigForm):
     labels = ListField(
         label="A name for every point",
         required=False,
+        gaps=True,
         most=MOST_POINTS,
         max_length=120,
         help_text="From the lowest point to the highest. Empty: only the two ends have names.",
     )
     descriptions = ListField(
-        label="A description of every point", required=False, most=MOST_POINTS, help_text="In the same order."
+        label="A description of every point",
+        required=False,
+        gaps=True,
+        most=MOST_POINTS,
+        help_text="In the same order.",
     )
     direction = forms.ChoiceField(
         label="Direction",
@@ -112,6 +125,7 @@ class ScaleQuestion(Question):
     """One point of a scale, in the order of its points."""
 
     kind: ClassVar[Kind] = "scale"
+    kind_name: ClassVar[str] = "Points of a scale"
     #: Fifty radio buttons cost more time than all queries of a page, and never differ.
     cached: ClassVar[bool] = True
     settings_form: ClassVar[type[forms.Form] | None] = ScaleForm
@@ -140,12 +154,13 @@ class ScaleQuestion(Question):
         raw = form.get(self.key, "")
         if not raw.strip():
             if self.required:
-                raise AnswerError("Please choose one answer.")
+                raise AnswerError(_("Please choose one answer."))
             return None
         for point in self.scale.points:
             if raw == point.key:
                 return point.value
-        raise AnswerError(f"“{clean_text(raw)[:40]}” is not one of the answers. Please choose one of those shown.")
+        strange = _("“%(answer)s” is not one of the answers. Please choose one of those shown.")
+        raise AnswerError(strange % {"answer": clean_text(raw)[:40]})
 
     def typed(self, answer: Answer) -> dict[str, str]:
         return {self.key: f"{answer:g}" if isinstance(answer, int | float) else ""}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 
 from analysis.description import Kind
+from annotation.languages import gettext as _
+from annotation.languages import ngettext, number
 from annotation.task_types.questions import (
     MAX_CHARS,
     Answer,
@@ -56,6 +58,7 @@ class TextQuestion(Question):
     (`common.text_length`): an emoji is one character, and so is a Chinese word."""
 
     kind: ClassVar[Kind] = "text"
+    kind_name: ClassVar[str] = "Text in their own words"
     writes: ClassVar[bool] = True
     min_words: int = 1
     max_words: int | None = None
@@ -89,21 +92,43 @@ class TextQuestion(Question):
         text = clean_text(form.get(self.key, ""))
         if is_blank(text):
             if self.required:
-                raise AnswerError("Please write something here.")
+                raise AnswerError(_("Please write something here."))
             return None
         if len(text) > MAX_CHARS:
-            raise AnswerError(f"This is {len(text):,} characters long; at most {MAX_CHARS:,} fit. Please shorten it.")
-        characters = count_characters(text)
-        if characters > self.max_chars:
-            raise AnswerError(f"Please use at most {self.max_chars:,} characters; you wrote {characters:,}.")
-        if characters < self.min_chars:
-            raise AnswerError(f"Please write at least {self.min_chars:,} characters; you wrote {characters:,}.")
-        words = count_words(text)
-        if words < self.min_words and self.min_words > 1:
-            raise AnswerError(f"Please write at least {self.min_words} words; you wrote {words}.")
-        if self.max_words is not None and words > self.max_words:
-            raise AnswerError(f"Please use at most {self.max_words} words; you wrote {words}.")
+            text_limit = _("This is %(count)s characters long; at most %(limit)s fit. Please shorten it.")
+            raise AnswerError(text_limit % {"count": number(len(text)), "limit": number(MAX_CHARS)})
+        self._check_length(count_characters(text), count_words(text))
         return text
+
+    def _check_length(self, characters: int, words: int) -> None:
+        if characters > (limit := self.max_chars):
+            message = ngettext(
+                "Please use at most %(limit)s character; you wrote %(count)s.",
+                "Please use at most %(limit)s characters; you wrote %(count)s.",
+                limit,
+            )
+            raise AnswerError(message % {"limit": number(limit), "count": number(characters)})
+        if characters < (limit := self.min_chars):
+            message = ngettext(
+                "Please write at least %(limit)s character; you wrote %(count)s.",
+                "Please write at least %(limit)s characters; you wrote %(count)s.",
+                limit,
+            )
+            raise AnswerError(message % {"limit": number(limit), "count": number(characters)})
+        if words < (limit := self.min_words) and limit > 1:
+            message = ngettext(
+                "Please write at least %(limit)s word; you wrote %(count)s.",
+                "Please write at least %(limit)s words; you wrote %(count)s.",
+                limit,
+            )
+            raise AnswerError(message % {"limit": number(limit), "count": number(words)})
+        if self.max_words is not None and words > (limit := self.max_words):
+            message = ngettext(
+                "Please use at most %(limit)s word; you wrote %(count)s.",
+                "Please use at most %(limit)s words; you wrote %(count)s.",
+                limit,
+            )
+            raise AnswerError(message % {"limit": number(limit), "count": number(words)})
 
     def typed(self, answer: Answer) -> dict[str, str]:
         return {self.key: answer if isinstance(answer, str) else ""}
@@ -112,7 +137,7 @@ class TextQuestion(Question):
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
         return [Stored(self.target, None, answer)]
 
-    def bounds(self) -> dict[str, int]:
+    def bounds(self) -> Mapping[str, float]:
         limits = {"min_words": self.min_words, "max_words": self.max_words or 0, "min_chars": self.min_chars}
         if self.max_chars != MAX_CHARS:
             limits["max_chars"] = self.max_chars

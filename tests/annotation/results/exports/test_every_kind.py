@@ -25,7 +25,8 @@ from tests.factories import make_participant, make_study, make_submission
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("kind", "format"), [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events", "final")]
+    ("kind", "format"),
+    [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires")],
 )
 def test_no_export_identifies_workers_unless_asked(kind: str, format: str) -> None:
     study = make_study(items=1, ratings_per_item=1)
@@ -78,7 +79,7 @@ def test_unknown_kinds_and_formats_are_refused_with_the_known_ones() -> None:
     study = make_study(items=1)
     with pytest.raises(
         exports.ExportError,
-        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, cyoa-script, bundle",
+        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, questionnaires, cyoa",
     ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):

@@ -1,0 +1,275 @@
+"""Spans marked in a text, each with a severity and perhaps a label: error annotation as in MQM and ESA.
+
+Sources: Freitag et al. 2021, §3.2 (MQM: labels, severities and weights); Kocmi et al. 2024, §3 (ESA). The rating has
+the spans as its text (`analysis.spans`) and the sum of their weights as its value: 0 for a text without errors.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+
+from analysis.description import Kind, ReportSection, Scale, Score
+from analysis.spans import Span, spans_in, spans_text, weight_of
+from annotation.languages import gettext, ngettext
+from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping, twice
+from annotation.task_types.questions import (
+    Answer,
+    AnswerError,
+    Asked,
+    Form,
+    Question,
+    Right,
+    Sketch,
+    Stored,
+)
+from annotation.task_types.settings import Cell, ConfigForm, TableField
+
+if TYPE_CHECKING:
+    from annotation.task_types.simulation import SimulatedWorker
+
+MOST_SPANS = 100
+_KEY = re.compile(r"[a-z][a-z0-9_-]{0,39}(/[a-z][a-z0-9_-]{0,39})?")
+SEVERITIES = [
+    {"key": "minor", "label": "Minor", "weight": "1"},
+    {"key": "major", "label": "Major", "weight": "5"},
+]
+#: How many severities have a look of their own.
+LOOKS = 4
+
+
+class SpansForm(ConfigForm):
+    """What can be marked, as a study describes it."""
+
+    severities = TableField(
+        label="Severities",
+        least=1,
+        most=6,
+        initial=SEVERITIES,
+        cells=[
+            Cell("key", "Name in the data", max_length=40),
+            Cell("label", "Name", max_length=60),
+            Cell("weight", "Weight", max_length=12),
+        ],
+        help_text="From the lightest. The weight of a mark counts in the score of its text.",
+    )
+    labels = TableField(
+        label="Labels",
+        required=False,
+        most=60,
+        cells=[Cell("key", "Name in the data", max_length=81), Cell("label", "Name", max_length=100)],
+        help_text="Kinds of errors. A name such as accuracy/omission puts a kind below another. Empty: none.",
+    )
+    weights = TableField(
+        label="Weights of single labels",
+        required=False,
+        most=60,
+        cells=[
+            Cell("label", "Label", max_length=81),
+            Cell("severity", "Severity", max_length=40),
+            Cell("weight", "Weight", max_length=12),
+        ],
+        help_text="In place of the weight of the severity.",
+    )
+    overlap = forms.BooleanField(label="Marks may overlap", initial=False, required=False)
+    missing = forms.BooleanField(label="Something missing can be marked", initial=True, required=False)
+    most = forms.IntegerField(
+        label="Most marks in a text", min_value=1, max_value=MOST_SPANS, initial=30, required=False
+    )
+
+    def clean(self) -> dict[str, Any]:
+        settings: dict[str, Any] = super().clean() or self.cleaned_data
+        settings["most"] = settings.get("most") or 30
+        labels = {row["key"] for row in settings.get("labels") or ()}
+        above = {key.partition("/")[0] for key in labels}
+        severities = {row["key"] for row in settings.get("severities") or ()}
+        for number, row in enumerate(settings.get("weights") or (), start=1):
+            if row["label"] not in labels | above:
+                self.add_error("weights", f"Entry {number}, label: “{row['label']}” is not one of the labels.")
+            if row["severity"] not in severities:
+                self.add_error(
+                    "weights", f"Entry {number}, severity: “{row['severity']}” is not one of the severities."
+                )
+        return settings
+
+    def clean_severities(self) -> list[dict[str, str]]:
+        return _named(_weighed(self.cleaned_data["severities"]))
+
+    def clean_labels(self) -> list[dict[str, str]]:
+        return _named(self.cleaned_data["labels"])
+
+    def clean_weights(self) -> list[dict[str, str]]:
+        return _weighed(self.cleaned_data["weights"])
+
+
+def _named(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    keys = [row["key"] for row in rows]
+    for number, key in enumerate(keys, start=1):
+        if not _KEY.fullmatch(key):
+            what = f"Entry {number}, key: “{key}” must be lower-case letters, digits, - and _, with at most one /."
+            raise ValidationError(what, code="name")
+        if key in keys[: number - 1]:
+            raise ValidationError(f"Entry {number}, key: “{key}” is in the list twice.", code="twice")
+    return rows
+
+
+def _weighed(rows: list[dict[str, str]]) -> list[dict[str, str]]:
+    for number, row in enumerate(rows, start=1):
+        if not re.fullmatch(r"\d{1,6}(\.\d{1,4})?", row["weight"]):
+            what = f"Entry {number}, weight: “{row['weight']}” is not a number of at least 0, such as 5 or 0.1."
+            raise ValidationError(what, code="weight")
+    return rows
+
+
+def with_returns(text: str) -> SafeString:
+    """The text as HTML in which browsers keep carriage returns: places in the page are places in the stored text."""
+    return SafeString(escape(text).replace("\r", "&#13;"))
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A severity or a label."""
+
+    key: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpansQuestion(Question):
+    """Spans of ``text``. The answer is their stored form."""
+
+    kind: ClassVar[Kind] = "spans"
+    kind_name: ClassVar[str] = "Marks in the text"
+    shows_text: ClassVar[bool] = True
+    of_one_text: ClassVar[bool] = True
+    scripts: ClassVar[Sequence[str]] = ("spans.js",)
+    settings_form: ClassVar[type[forms.Form] | None] = SpansForm
+    text: str = ""
+    severities: tuple[Named, ...] = ()
+    labels: tuple[Named, ...] = ()
+    weights: tuple[tuple[str, float], ...] = ()
+    special: tuple[tuple[str, str, float], ...] = ()
+    overlap: bool = False
+    missing: bool = True
+    most: int = 30
+
+    @classmethod
+    def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
+        return cls(
+            **(asked.arguments() | {"scale": Scale(asked.topic, "interval")}),
+            severities=tuple(Named(row["key"], row["label"]) for row in settings["severities"]),
+            labels=tuple(Named(row["key"], row["label"]) for row in settings["labels"]),
+            weights=tuple((row["key"], float(row["weight"])) for row in settings["severities"]),
+            special=tuple((row["label"], row["severity"], float(row["weight"])) for row in settings["weights"]),
+            **{name: settings[name] for name in ("overlap", "missing", "most")},
+        )
+
+    def of_item(self, texts: Mapping[str, str]) -> Question:
+        return replace(self, text=next(iter(texts.values()), ""))
+
+    @property
+    def none_field(self) -> str:
+        """The box that says that there is nothing to mark."""
+        return f"{self.key}.none"
+
+    def drawn(self, values: Form) -> dict[str, Any]:
+        return {
+            "text_with_returns": with_returns(self.text),
+            "lines": values.get(self.key, ""),
+            "none_field": self.none_field,
+            "none": values.get(self.none_field, ""),
+            "missing_words": MISSING,
+            "example": f"{self.severities[0].key}{f' {self.labels[0].key}' if self.labels else ''}",
+        }
+
+    @property
+    def sketch(self) -> Sketch:
+        return Sketch("line", 2)
+
+    def clean(self, form: Form) -> Answer:
+        raw = form.get(self.key, "").strip()
+        nothing = bool(form.get(self.none_field))
+        if not raw:
+            if not nothing and self.required:
+                raise AnswerError(gettext("Please mark something in the text, or say that there is nothing to mark."))
+            return spans_text([]) if nothing else None
+        severities, labels = ([named.key for named in names] for names in (self.severities, self.labels))
+        spans = Marking(self.text, severities, labels, missing=self.missing).read(raw)
+        if nothing:
+            raise AnswerError(
+                gettext("You marked something and said that there is nothing to mark. Change one of them.")
+            )
+        if len(spans) > self.most:
+            what = ngettext("Please mark at most %(most)s place.", "Please mark at most %(most)s places.", self.most)
+            raise AnswerError(what % {"most": self.most})
+        if self.overlap and (again := twice(spans)):
+            what = gettext("“%(words)s” is marked twice in the same way. Please remove one of the marks.")
+            raise AnswerError(what % {"words": self.text[again.start : again.end][:60]})
+        if not self.overlap and overlapping(spans):
+            raise AnswerError(gettext("Two marks overlap. Please remove one of them."))
+        return spans_text(spans)
+
+    def typed(self, answer: Answer) -> dict[str, str]:
+        if not isinstance(answer, str):
+            return {}
+        spans = spans_in(answer)
+        lines = "\n".join(line_of(span, self.text) for span in spans)
+        return {self.key: lines} if spans else {self.none_field: "yes"}
+
+    def stored(self, answer: Answer) -> list[Stored]:
+        assert isinstance(answer, str)  # noqa: S101 - `clean` made it
+        special = {(label, severity): weight for label, severity, weight in self.special}
+        return [Stored(self.target, weight_of(spans_in(answer), dict(self.weights), special), answer)]
+
+    def score(self) -> Score:
+        """Minus the weights of all marks of a text, so that more is better."""
+        return Score(self.topic, self.label, -1)
+
+    def sections(self) -> Sequence[ReportSection]:
+        return (ReportSection("spans", {"topic": self.topic}),)
+
+    def in_words(self, answer: Answer) -> str:
+        if not isinstance(answer, str):
+            return ""
+        names = {named.key: named.label for named in (*self.severities, *self.labels)}
+        said = [
+            f"“{MISSING if span.missing else self.text[span.start : span.end]}” "
+            f"({', '.join(names.get(key, key) for key in (span.severity, span.label) if key)})"
+            for span in spans_in(answer)
+        ]
+        return "; ".join(said) or "nothing marked"
+
+    def simulated(
+        self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
+    ) -> dict[str, str]:
+        """The errors that the text has, the same for all workers, of which each finds some. A careless worker marks
+        any word."""
+        words = list(re.finditer(r"\S+", self.text))
+        if not words:
+            return {self.none_field: "yes"}
+        errors = random.Random(f"{item}/{self.topic}/{self.target}")
+        places = sorted(errors.sample(range(len(words)), min(len(words), self.most, errors.randint(0, 3))))
+        if worker.profile == "careless":
+            places = [rng.randrange(len(words))]
+        spans = []
+        for place in places:
+            severity, label = errors.choice(self.severities).key, errors.choice([*self.labels, Named("", "")]).key
+            if worker.profile == "careless" or rng.random() < worker.ability:
+                label = label or (self.labels[0].key if self.labels else "")
+                spans.append(Span(words[place].start(), words[place].end(), severity, label))
+        return self.typed(spans_text(spans))
+
+    def alternatives(self, right: Right) -> Iterator[Answer]:
+        """Nothing marked, then each word alone."""
+        yield spans_text([])
+        severity, label = self.severities[0].key, self.labels[0].key if self.labels else ""
+        for word in list(re.finditer(r"\S+", self.text))[:5]:
+            yield spans_text([Span(word.start(), word.end(), severity, label)])
