@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -72,6 +73,7 @@ def create_token(
         expires_at=expires_at,
         made_with=made_with,
     )
+    made_by: dict[str, Any] = {"made_with": made_with.name} if made_with else {}
     record(
         kind=Kind.USERS,
         actor=user.get_username(),
@@ -80,7 +82,7 @@ def create_token(
         token=name,
         scopes=token.scopes,
         expires_at=expires_at,
-        **({"made_with": made_with.name} if made_with else {}),
+        **made_by,
     )
     return NewToken(token, text)
 
