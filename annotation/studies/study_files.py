@@ -140,10 +140,6 @@ def read_document(
     arms = _arms(document, task, problems)
     excluded = _names(document.get("exclude_studies"), "exclude_studies", "short names of studies", problems)
     items = _items(path, document, task, problems)
-    platforms = all_platforms()
-    # A platform without settings has a line with its name only.
-    named = _mapping(document, "platforms", "", problems)
-    problems += [unknown(f"platforms.{name[:60]}", name, platforms) for name in named if name not in platforms]
     spec = StudySpec(
         task_type=str(document.get("task_type")),
         values=values,
@@ -151,11 +147,7 @@ def read_document(
         texts=texts,
         arms=arms,
         exclude_studies=excluded,
-        platforms={
-            name: _settings(named, name, platform.form, "platforms.", problems)
-            for name, platform in platforms.items()
-            if name in named
-        },
+        platforms=_platforms(document, problems),
         quality_control=_settings(document, "quality_control", QualityForm, "", problems),
         exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
         factors=_factors(document, problems),
@@ -165,6 +157,18 @@ def read_document(
     if problems:
         raise FileRefused(problems, lines)
     return StudyFile(path, spec, items, lines)
+
+
+def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str, dict[str, Any]]:
+    """The settings of each platform that the study names. One without settings has a line with its name only."""
+    platforms = all_platforms()
+    named = _mapping(document, "platforms", "", problems)
+    problems += [unknown(f"platforms.{name[:60]}", name, platforms) for name in named if name not in platforms]
+    return {
+        name: _settings(named, name, platform.form, "platforms.", problems)
+        for name, platform in platforms.items()
+        if name in named
+    }
 
 
 # --- YAML ---

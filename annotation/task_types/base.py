@@ -118,15 +118,16 @@ class Page:
 
     #: The questions in ``parts``, including those in grids.
     questions: Sequence[Question] = field(init=False, repr=False, compare=False)
+    #: The scripts and style sheets that they need besides those of every page, each once.
+    scripts: Sequence[str] = field(init=False, repr=False, compare=False)
+    styles: Sequence[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
         object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
-
-    @property
-    def scripts(self) -> list[str]:
-        """The scripts that the questions need besides those of every page, each once."""
-        return list(dict.fromkeys(script for question in self.questions for script in question.scripts))
+        for name in ("scripts", "styles"):
+            needed = dict.fromkeys(file for question in self.questions for file in getattr(question, name))
+            object.__setattr__(self, name, list(needed))
 
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""

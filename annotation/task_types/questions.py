@@ -110,6 +110,8 @@ class Question(ABC):
     settings_form: ClassVar[type[forms.Form] | None] = None
     #: Scripts of its own, by their names among the static files; loaded only by pages that ask such a question.
     scripts: ClassVar[Sequence[str]] = ()
+    #: Style sheets of its own, likewise.
+    styles: ClassVar[Sequence[str]] = ()
     #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
     shows_text: ClassVar[bool] = False
     #: Whether it can be asked about a single text only.

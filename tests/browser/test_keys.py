@@ -164,6 +164,7 @@ WALKS: Sequence[tuple[str, dict[str, Any]]] = (
     ("quality", {}),
     ("likert", {"points": 11, "comment": True}),
     ("likert", {"direction": "descending"}),
+    ("form", {}),
     ("pairwise", {"ties": True}),
     ("detection", {}),
     ("comment_coding", {}),

@@ -98,7 +98,7 @@ def test_a_story_of_two_rounds_with_one_suggestion_late(
     check_looks(page, axe_core, "waiting")
     write()
     texts = suggestions(page)
-    assert page.locator("#f-turn").get_attribute("readonly") is not None, "choose first"
+    expect(page.locator("#f-turn")).to_have_attribute("readonly", "")  # choose first
     check_looks(page, axe_core, "two suggestions")
 
     page.click(".suggestion >> nth=0")

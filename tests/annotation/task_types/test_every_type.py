@@ -190,8 +190,9 @@ def names_compared(path: Path) -> Iterator[str]:
 
 
 def test_no_module_outside_a_types_folder_branches_on_its_name() -> None:
-    # “pairwise” is the level of a scale too, “production” an environment of the server, “quality” an option of JPEG
-    names = set(all_types()) - {*suite.LEVELS, "production", "quality"}
+    # “pairwise” is the level of a scale too, “production” an environment of the server, “quality” an option of JPEG,
+    # and “form” what pages send.
+    names = set(all_types()) - {*suite.LEVELS, "production", "quality", "form"}
     families = {type(task).__module__.split(".")[2] for task in TYPES}
     root, found = Path(settings.BASE_DIR), []
     for app in ("analysis", "annotation", "common", "generation", "hitserver", "marketplace"):

@@ -67,6 +67,7 @@ class BestWorstQuestion(Question):
     kind: ClassVar[Kind] = "best_worst"
     kind_name: ClassVar[str] = "Best and worst"
     shows_text: ClassVar[bool] = True
+    styles: ClassVar[Sequence[str]] = ("best-worst.css",)
     settings_form: ClassVar[type[forms.Form] | None] = BestWorstForm
     options: tuple[Option, ...] = ()
     best_label: str = "Best"

@@ -62,6 +62,7 @@ class SliderQuestion(ScaleQuestion):
     kind_name: ClassVar[str] = "Slider"
     cached: ClassVar[bool] = False
     scripts: ClassVar[Sequence[str]] = ("slider.js",)
+    styles: ClassVar[Sequence[str]] = ("slider.css",)
     settings_form: ClassVar[type[forms.Form] | None] = SliderForm
     show_value: bool = True
 

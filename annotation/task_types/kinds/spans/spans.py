@@ -151,6 +151,7 @@ class SpansQuestion(Question):
     shows_text: ClassVar[bool] = True
     of_one_text: ClassVar[bool] = True
     scripts: ClassVar[Sequence[str]] = ("spans.js",)
+    styles: ClassVar[Sequence[str]] = ("spans.css",)
     settings_form: ClassVar[type[forms.Form] | None] = SpansForm
     text: str = ""
     severities: tuple[Named, ...] = ()
