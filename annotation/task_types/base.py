@@ -126,8 +126,8 @@ class Page:
         in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
         object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
         for name in ("scripts", "styles"):
-            needed = dict.fromkeys(file for question in self.questions for file in getattr(question, name))
-            object.__setattr__(self, name, list(needed))
+            files = (getattr(question, name) for question in self.questions)
+            object.__setattr__(self, name, list(dict.fromkeys(chain.from_iterable(files))))
 
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:
         """The keys in ``pull_needs`` of the boxes that are empty."""
@@ -155,9 +155,8 @@ class Page:
 class RatingData:
     """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item).
 
-    ``value`` or ``text`` is set; both if the text has the parts that the value is made of.
-
-    ``key`` and ``step`` identify the question and the page (from 0) that it comes from.
+    ``value`` or ``text`` is set; both if the text has the parts that the value is made of. ``key`` and ``step`` identify
+    the question and the page (from 0) that it comes from.
     """
 
     item: int | None
