@@ -155,8 +155,8 @@ class Page:
 class RatingData:
     """One row of the data. ``item`` is an index into ``Shown.items`` (None: no item).
 
-    ``value`` or ``text`` is set; both if the text has the parts that the value is made of. ``key`` and ``step`` identify
-    the question and the page (from 0) that it comes from.
+    ``value`` or ``text`` is set; both if the text has the parts that the value is made of. ``key`` and ``step``
+    identify the question and the page (from 0) that it comes from.
     """
 
     item: int | None
