@@ -6,8 +6,9 @@ import argparse
 import sys
 
 from analysis.commands.options import Subparsers, positive
-from analysis.commands.sets import FORMATS, add_seeded, computed, like_of, named, read_any_sets, read_scored
+from analysis.commands.sets import FORMATS, add_model, add_seeded, computed, like_of, named, read_any_sets, read_scored
 from analysis.diversity.metrics import METRICS, column_of
+from analysis.diversity.neural_metrics import NEURAL
 from analysis.diversity.nuggets import nuggets
 from analysis.diversity.set_files import write_sets
 
@@ -17,13 +18,14 @@ def add_parser(subparsers: Subparsers) -> None:
     text = "Diversity of every set of a file, as new columns metric_NAME."
     parser = subparsers.add_parser("diversity", description=f"{text} The output has the file's own format.")
     parser.add_argument("file", metavar="FILE", help=f"{FORMATS} with one row per set: resp_0, resp_1 …")
-    listed = ", ".join(METRICS)
+    listed = ", ".join([*METRICS, *NEURAL])
     parser.add_argument(
         "--metric",
         type=metric_names,
         default=list(METRICS),
-        help=f"{listed}; separate several with commas (default: all)",
+        help=f"{listed}; separate several with commas (default: {','.join(METRICS)})",
     )
+    add_model(parser)
     parser.add_argument("--out", metavar="FILE", help="file to write (default: standard output)")
     parser.set_defaults(run=run_diversity)
     text = "Sets on which a metric cannot tell two classes apart: as many of both from each group of similar scores."
@@ -37,8 +39,9 @@ def add_parser(subparsers: Subparsers) -> None:
 def run_diversity(args: argparse.Namespace) -> int:
     """Add one column per metric to a file, replacing it if it exists. Everything else stays as it was."""
     frame = read_any_sets(args.file)
+    scores = computed(frame, args, args.metric)
     for name in args.metric:
-        frame[column_of(name)] = [f"{score:.6f}" for score in computed(frame, args.file, name)]
+        frame[column_of(name)] = [f"{score:.6f}" for score in scores[name]]
     write_sets(frame, args.out, like=like_of(args.file))
     return 0
 
@@ -56,6 +59,6 @@ def run_nuggets(args: argparse.Namespace) -> int:
 def metric_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in METRICS:
-            raise argparse.ArgumentTypeError(f"“{name}” is not a metric; use {', '.join(METRICS)}")
+        if name not in METRICS and name not in NEURAL:
+            raise argparse.ArgumentTypeError(f"“{name}” is not a metric; use {', '.join([*METRICS, *NEURAL])}")
     return names

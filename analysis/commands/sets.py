@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -14,11 +14,12 @@ from tqdm import tqdm
 
 from analysis.answer_files.columns import ARM_FACTOR, RESERVED
 from analysis.answer_files.opening import open_answers
-from analysis.commands.options import add_seed
+from analysis.commands.options import add_seed, positive
 from analysis.description import Score
 from analysis.diversity.association import Floats
 from analysis.diversity.checks import LabelError
 from analysis.diversity.metrics import METRICS
+from analysis.diversity.neural_metrics import BERTSCORE, NEURAL, SENTENCE_BERT, neural_scores
 from analysis.diversity.resampling import context_groups
 from analysis.diversity.set_files import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
 from analysis.scores import item_scores
@@ -46,10 +47,30 @@ def add_scored(parser: argparse.ArgumentParser, metric: str | None = None) -> No
         "--metric",
         default=metric,
         metavar="COLUMN",
-        help=f"a column, or one of {', '.join(METRICS)} to compute it from the texts "
+        help=f"a column, or one of {', '.join([*METRICS, *NEURAL])} to compute it from the texts "
         + (f"(default: {metric})" if metric else f"(exports of a study: {SCORE}, the mean of people’s answers)"),
     )
     parser.add_argument("--label-name", metavar="NAME", help=f"only the sets with this {LABEL_NAME}")
+    add_model(parser)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """``--model``, ``--layer`` and ``--device`` of metrics that need a model."""
+    parser.add_argument(
+        "--model",
+        default="",
+        metavar="NAME",
+        help=f"hub name or folder of the model for {', '.join(NEURAL)} (default for {SENTENCE_BERT} and {BERTSCORE}: "
+        "the packaged all-MiniLM-L6-v2)",
+    )
+    parser.add_argument(
+        "--layer",
+        type=positive,
+        help=f"layer that {BERTSCORE} compares (default: the one it recommends; the last of a folder)",
+    )
+    parser.add_argument(
+        "--device", metavar="NAME", help="where the model runs, such as cuda:1 (default: a GPU, or CPU)"
+    )
 
 
 def add_seeded(parser: argparse.ArgumentParser, metric: str) -> None:
@@ -74,10 +95,10 @@ def read_scored(args: argparse.Namespace) -> Scored:
     labels = numbers(frame, LABEL, args.file)
     if args.metric in frame.columns:
         return Scored(frame, numbers(frame, args.metric, args.file), labels)
-    if args.metric in METRICS:
-        return Scored(frame, computed(frame, args.file, args.metric), labels)
+    if args.metric in METRICS or args.metric in NEURAL:
+        return Scored(frame, computed(frame, args, [args.metric])[args.metric], labels)
     columns = [name for name in frame.columns if name.startswith("metric_")]
-    fix = f"use one of {', '.join([*METRICS, *columns])}"
+    fix = f"use one of {', '.join([*METRICS, *NEURAL, *columns])}"
     raise InputError(args.file, f'--metric "{args.metric}"', "there is no such column and no such metric", fix)
 
 
@@ -122,11 +143,22 @@ def one_label(frame: pd.DataFrame, args: argparse.Namespace) -> pd.DataFrame:
     return frame
 
 
-def computed(frame: pd.DataFrame, path: str, name: str) -> Floats:
-    """The metric of every set. A terminal shows a progress bar after one second."""
-    texts = responses(frame, path)
-    bar = tqdm(texts, desc=name, unit=" sets", delay=1.0, disable=None, file=sys.stderr)
-    return np.array([METRICS[name](text) for text in bar])
+def computed(frame: pd.DataFrame, args: argparse.Namespace, names: Sequence[str]) -> dict[str, Floats]:
+    """These metrics of every set. A terminal shows a progress bar after one second. InputError: no usable model."""
+    texts = responses(frame, args.file)
+    scores: dict[str, Floats] = {}
+    neural = [name for name in names if name in NEURAL]
+    if neural:
+        options = {"model": args.model, "layer": args.layer, "device": args.device}
+        try:
+            scores = neural_scores(neural, texts, progress=sys.stderr.isatty(), **options)
+        except ValueError as error:
+            raise InputError("--metric", ", ".join(neural), str(error)) from error
+    for name in names:
+        if name not in NEURAL:
+            bar = tqdm(texts, desc=name, unit=" sets", delay=1.0, disable=None, file=sys.stderr)
+            scores[name] = np.array([METRICS[name](text) for text in bar])
+    return scores
 
 
 def names_in(frame: pd.DataFrame, column: str, path: str) -> list[str]:
