@@ -40,6 +40,11 @@ COMMANDS = (
     Command("contest", "evaluation", "A score against two classes: ρ and best-threshold accuracy (OCA)."),
     Command("dectest", "evaluation", "A score against a diversity parameter: ρ and r."),
     Command("ranking", "evaluation", "Which of two sets is more diverse: ρ and sign accuracy."),
+    Command(
+        "references",
+        "references",
+        "Texts compared with references: mover’s similarities, ROUGE-L, and how they follow people’s scores.",
+    ),
     Command("writing", "writing", "Choices of suggestions, edits, and texts of a writing study."),
     Command(
         "variability",
