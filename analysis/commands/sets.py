@@ -19,7 +19,7 @@ from analysis.description import Score
 from analysis.diversity.association import Floats
 from analysis.diversity.checks import LabelError
 from analysis.diversity.metrics import METRICS
-from analysis.diversity.neural_metrics import BERTSCORE, NEURAL, SENTENCE_BERT, neural_scores
+from analysis.diversity.neural_metrics import BERTSCORE, EMBEDDING, NEURAL, neural_scores
 from analysis.diversity.resampling import context_groups
 from analysis.diversity.set_files import CONTEXT, LABEL, LABEL_NAME, numbers, read_sets, responses
 from analysis.scores import item_scores
@@ -60,7 +60,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--model",
         default="",
         metavar="NAME",
-        help=f"hub name or folder of the model for {', '.join(NEURAL)} (default for {SENTENCE_BERT} and {BERTSCORE}: "
+        help=f"hub name or folder of the model for {', '.join(NEURAL)} (default for {EMBEDDING} and {BERTSCORE}: "
         "the packaged all-MiniLM-L6-v2)",
     )
     parser.add_argument(

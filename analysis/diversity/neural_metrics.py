@@ -24,11 +24,11 @@ from analysis.similarity.neural import (
 )
 
 Sets = Sequence[Sequence[str]]
-SENTENCE_BERT, BERTSCORE, BERT_STS = "sent-bert", "bertscore", "bert-sts"
+EMBEDDING, BERTSCORE, BERT_STS = "embedding", "bertscore", "bert-sts"
 #: The metrics that need a model. The first two use the packaged one by default.
-NEURAL = (SENTENCE_BERT, BERTSCORE, BERT_STS, *VARIANTS)
+NEURAL = (EMBEDDING, BERTSCORE, BERT_STS, *VARIANTS)
 #: What kind of model a metric needs: metrics of one kind can share a model.
-KINDS = {SENTENCE_BERT: "encoder", BERTSCORE: "encoder", BERT_STS: "similarity"} | dict.fromkeys(VARIANTS, "inference")
+KINDS = {EMBEDDING: "encoder", BERTSCORE: "encoder", BERT_STS: "similarity"} | dict.fromkeys(VARIANTS, "inference")
 
 
 def neural_scores(
@@ -60,13 +60,13 @@ def neural_scores(
         for name in inference:
             metric = nli_metric(name, lambda asked: [classes[pair] for pair in asked])
             scores[name] = np.array([metric(responses) for responses in sets])
-    if SENTENCE_BERT in names:
+    if EMBEDDING in names:
         embed = sentence_embedder(model, device=device, progress=progress) if model else load_embedder()
         texts = list(dict.fromkeys(text for responses in sets for text in responses))
         row_of_text = {text: row for row, text in enumerate(texts)}
         rows = embed(texts)
         matrices = (rows[[row_of_text[text] for text in responses]] for responses in sets)
-        scores[SENTENCE_BERT] = np.array([reduce_matrix(matrix @ matrix.T) for matrix in matrices])
+        scores[EMBEDDING] = np.array([reduce_matrix(matrix @ matrix.T) for matrix in matrices])
     if BERTSCORE in names:
         f1 = bert_score(model or str(packaged_model()), layer=layer, device=device, progress=progress)
         scores[BERTSCORE] = _reduced(sets, f1)

@@ -56,7 +56,7 @@ def similarity_rater(model: str, *, device: str | None = None, progress: bool = 
         rated = _of_each(
             both, lambda new: encoder.predict(_with_tokens(new), batch_size=BATCH, show_progress_bar=progress)
         )
-        return np.asarray(rated, dtype=float).reshape(-1, 2).mean(axis=1)
+        return np.asarray(np.array(rated, dtype=float).reshape(-1, 2).mean(axis=1))
 
     return compare
 

@@ -36,7 +36,7 @@ def mean_of_pairs(responses: list[str], similarity: Any) -> float:
 
 def test_sentence_embeddings_are_the_same_with_the_packaged_encoder_and_with_sentence_transformers() -> None:
     folder = str(packaged_model())
-    packaged, named = (neural_scores(["sent-bert"], SETS, model=model)["sent-bert"] for model in ("", folder))
+    packaged, named = (neural_scores(["embedding"], SETS, model=model)["embedding"] for model in ("", folder))
     np.testing.assert_allclose(packaged, named, atol=1e-5)
     assert packaged[1] == pytest.approx(-1.0, abs=1e-6)  # three equal texts: every cosine is 1
 
@@ -96,7 +96,7 @@ def test_similarity_of_a_cross_encoder_is_the_mean_of_both_directions() -> None:
         (["nli"], "", "nli needs a model: add --model"),
         (["bert-sts"], "", "bert-sts needs a model: add --model"),
         (["nli", "bertscore"], "x", "need different models: compute them in separate commands"),
-        (["sent-bert"], "/no/such/folder", "/no/such/folder cannot be loaded"),
+        (["embedding"], "/no/such/folder", "/no/such/folder cannot be loaded"),
         (["bertscore"], "/no/such/folder", "add --layer"),
     ],
 )
@@ -117,12 +117,12 @@ def test_labels_that_are_not_those_of_the_metric_are_named() -> None:
 
 def test_the_command_adds_columns_and_tests_use_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "scored.csv"
-    assert main(["diversity", str(SMALL), "--metric", "distinct-n,sent-bert,bertscore", "--out", str(out)]) == 0
+    assert main(["diversity", str(SMALL), "--metric", "distinct-n,embedding,bertscore", "--out", str(out)]) == 0
     with out.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     sets = [[text for column, text in row.items() if column.startswith("resp_")] for row in rows]
-    expected = neural_scores(["sent-bert"], sets)
-    assert [float(row["metric_sent_bert"]) for row in rows] == pytest.approx(expected["sent-bert"].tolist(), abs=1e-6)
+    expected = neural_scores(["embedding"], sets)
+    assert [float(row["metric_embedding"]) for row in rows] == pytest.approx(expected["embedding"].tolist(), abs=1e-6)
     assert {"metric_distinct_n", "metric_bertscore"} <= rows[0].keys()
 
 
@@ -136,6 +136,6 @@ def test_without_the_package_the_command_says_what_to_install(
 
 
 def test_the_commands_know_every_metric_that_needs_a_model(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diversity", str(SMALL), "--metric", "sent-bert,nli"]) == 2
+    assert main(["diversity", str(SMALL), "--metric", "embedding,nli"]) == 2
     assert "need different models" in capsys.readouterr().err
-    assert {"sent-bert", "bertscore", "bert-sts", "nli", "contradictions"} <= set(NEURAL)
+    assert {"embedding", "bertscore", "bert-sts", "nli", "contradictions"} <= set(NEURAL)

@@ -31,9 +31,9 @@ LINE = {"ant": np.array([0.0]), "bee": np.array([1.0]), "cow": np.array([3.0])}
         ("wms", 1 / 3),
         # Sentences of the text: (ant ant) at 0 with weight 2, (bee) at 1 with weight 1; of the reference: one at 2/3.
         ("sms", (2 * (2 / 3) + 1 * (1 / 3)) / 3),
-        # Of 6: words ant 2, bee 1 and sentences 0: 2, 1: 1 to words ant 1, bee 2 and the sentence 2/3: 3, that is, points
-        # 0: 4, 1: 2 to 0: 1, 2/3: 3, 1: 2. On a line, the distance is the area between the cumulative weights: 3/6 from 0
-        # to 2/3, then 0.
+        # Of 6: words ant 2, bee 1 and sentences 0: 2, 1: 1 to words ant 1, bee 2 and the sentence 2/3: 3. So points
+        # 0: 4, 1: 2 go to 0: 1, 2/3: 3, 1: 2. On a line, the distance is the area between the cumulative weights:
+        # 3/6 from 0 to 2/3, then 0.
         ("s+wms", (3 / 6) * (2 / 3)),
     ],
 )
@@ -61,7 +61,7 @@ def test_any_distance_is_the_optimum_of_the_linear_program(measure: str) -> None
     (left, a), (right, b) = bag(text), bag(reference)
     costs = np.linalg.norm(left[:, None] - right[None], axis=2)
     equal = [np.kron(np.eye(len(a)), np.ones(len(b))), np.kron(np.ones(len(a)), np.eye(len(b)))]
-    best = linprog(costs.ravel(), A_eq=np.vstack(equal), b_eq=np.concatenate([a, b])).fun
+    best = float(linprog(costs.ravel(), A_eq=np.vstack(equal), b_eq=np.concatenate([a, b])).fun or 0)
     assert mover_similarity(text, reference, vectors, measure) == pytest.approx(math.exp(-best), abs=1e-9)
 
 
@@ -79,9 +79,9 @@ def test_williams_t_is_what_r_prints() -> None:
     result = williams_test(0.4, 0.5, 0.1, 103)
     assert (round(result.t, 2), result.freedom, round(result.p, 2)) == (-0.89, 100, 0.37)
     assert math.isnan(williams_test(0.4, 0.4, 1.0, 50).p)
-    for wrong in [(0.4, 0.5, 0.1, 3), (1.4, 0.5, 0.1, 50), (0.9, -0.9, 0.9, 50)]:
+    for first, second, between, n in [(0.4, 0.5, 0.1, 3), (1.4, 0.5, 0.1, 50), (0.9, -0.9, 0.9, 50)]:
         with pytest.raises(ValueError, match=r"needs 4 texts|between −1 and 1|cannot have"):
-            williams_test(*wrong)
+            williams_test(first, second, between, n)
 
 
 def test_the_permutation_test_counts_every_exchange_of_ranks() -> None:
@@ -99,8 +99,8 @@ def test_neither_test_is_too_sure_when_both_measures_are_equally_good() -> None:
     for draw in range(400):
         scores, common = rng.normal(size=(2, 40))
         first, second = (0.5 * scores + 0.5 * common + rng.normal(size=40) for _ in range(2))
-        rho = [spearmanr(*pair).statistic for pair in ((first, scores), (second, scores), (first, second))]
-        williams = williams_test(*(float(r) for r in rho), 40)
+        rho = [float(spearmanr(*pair).statistic) for pair in ((first, scores), (second, scores), (first, second))]
+        williams = williams_test(rho[0], rho[1], rho[2], 40)
         rejected += [williams.p < 0.05, permutation_p(first, second, scores, draws=499, seed=draw) < 0.05]
     assert (rejected / 400 > 0.02).all() and (rejected / 400 < 0.08).all()  # 5% ± 2.7 standard errors
 
