@@ -26,7 +26,13 @@ TITLES = {"contest": "conTest", "dectest": "decTest", "ranking": "Ranking test"}
 
 def add_parser(subparsers: Subparsers) -> None:
     """Register the three commands."""
-    _add_test(subparsers, "contest", run_contest, "A score against two classes: ρ and best-threshold accuracy (OCA).")
+    text = "A score against two classes: ρ and best-threshold accuracy (OCA)."
+    contest = _add_test(subparsers, "contest", run_contest, text)
+    contest.add_argument(
+        "--either",
+        action="store_true",
+        help="OCA: also try thresholds below which a set counts as diverse (default: only above, as in the paper)",
+    )
     dectest = _add_test(subparsers, "dectest", run_dectest, "A score against a diversity parameter: ρ and r.")
     dectest.add_argument("--log10", action="store_true", help="use the base-10 logarithm of the label (for top-k)")
     dectest.add_argument(
@@ -70,7 +76,7 @@ def run_contest(args: argparse.Namespace) -> int:
     scored = read_scored(args)
     groups, resampled = groups_in(scored.frame, args)
     with named(args.file, "write two classes, such as 0 and 1, or use dectest for a parameter"):
-        result = con_test(scored.scores, scored.labels, plan=_plan(args), groups=groups)
+        result = con_test(scored.scores, scored.labels, plan=_plan(args), groups=groups, either=args.either)
     cut = result.threshold
     side = "at or above" if cut.direction == "above" else "below"
     where = f"high diversity {side} {cut.value:.4g}" if math.isfinite(cut.value) else "calling all sets the same"

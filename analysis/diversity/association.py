@@ -55,16 +55,19 @@ def pearson_draws(left: Floats, right: Floats, weights: Floats) -> Floats:
     return np.where(undefined, np.nan, r)
 
 
-def oca_draws(scores: Floats, high: Bools, weights: Floats) -> Floats:
-    """Best accuracy of any single threshold, in either direction, in each draw. Equal scores are never split.
+def oca_draws(scores: Floats, high: Bools, weights: Floats, *, either: bool = False) -> Floats:
+    """Best accuracy in each draw of any single threshold that calls the larger scores high, or with ``either``, of one
+    in either direction. Equal scores are never split.
 
     NaN if a draw contains only one class. One sort and one pass: O(n log n).
     """
     total = weights.sum(axis=1)
     hits = cut_hits(scores, high, weights)
-    best = np.maximum(np.nanmax(hits, axis=1), total - np.nanmin(hits, axis=1)) / total
+    best = np.nanmax(hits, axis=1)
+    if either:
+        best = np.maximum(best, total - np.nanmin(hits, axis=1))
     n_high = (weights * high).sum(axis=1)
-    return np.where((n_high > 0) & (n_high < total), best, np.nan)
+    return np.where((n_high > 0) & (n_high < total), best / total, np.nan)
 
 
 def cut_hits(scores: Floats, high: Bools, weights: Floats) -> Floats:

@@ -139,13 +139,15 @@ def con_test(
     *,
     plan: Bootstrap | None = None,
     groups: ArrayLike | None = None,
+    either: bool = False,
 ) -> ConTest:
     """Spearman's ρ of scores (n,) with a binary label (n,), and the optimal classification accuracy (OCA).
 
     ``labels`` contain exactly two different numbers; the larger is "high". ρ runs from −1 to 1 (ties get average
     ranks), OCA from the larger class's share to 1; OCA's interval and its optimism: `oca_estimate`. Both intervals
     resample sets, or whole ``groups`` (n,): pass the contexts if each has a low and a high set, because these are not
-    independent. Constant scores: ρ is NaN with a note, OCA the larger class's share.
+    independent. ``either``: thresholds in both directions. Constant scores: ρ is NaN with a note, OCA the larger
+    class's share.
 
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two. Source: Tevet
     & Berant 2021, §6.4 (conTest).
@@ -159,7 +161,7 @@ def con_test(
 
     value = float(rho(np.ones((1, len(x))))[0])
     note = note_on_ranks(x, y)
-    oca, threshold = oca_estimate(x, y, plan=plan, groups=groups)
+    oca, threshold = oca_estimate(x, y, plan=plan, groups=groups, either=either)
     return ConTest(
         bootstrap_estimate(value, rho, len(x), plan, groups=groups, note=note),
         oca,

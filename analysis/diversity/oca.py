@@ -1,5 +1,8 @@
 """Optimal classification accuracy (OCA): the best accuracy of any single threshold on a score.
 
+As the paper defines it, a set above the threshold is called diverse, so a score that falls as diversity rises is no
+better than calling all sets the same. ``either=True`` takes the better of both directions.
+
 Shapes: one score and one binary label per set, both (n,). Source: Tevet & Berant 2021, §6.4 (conTest).
 """
 
@@ -38,8 +41,8 @@ class Threshold:
         return np.asarray((scores >= self.value) == (self.direction == "above"))
 
 
-def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
-    """The most accurate threshold for scores (n,) and binary labels (n,), in either direction, in O(n log n).
+def best_threshold(scores: ArrayLike, labels: ArrayLike, *, either: bool = False) -> Threshold:
+    """The most accurate threshold for scores (n,) and binary labels (n,), in O(n log n).
 
     ``labels`` contain two different numbers; the larger is "high". Equal scores stay on the same side. Among equally
     good cuts, prefer a cut between scores to one beyond them all, then "above" to "below", then the lowest.
@@ -47,11 +50,11 @@ def best_threshold(scores: ArrayLike, labels: ArrayLike) -> Threshold:
     Raises ValueError for fewer than 3 sets, unequal lengths, NaN or infinity, one class or more than two.
     """
     x, y = paired_columns(scores, labels)
-    return _best_cut(x, high_class(y))
+    return _best_cut(x, high_class(y), either)
 
 
 def oca_estimate(
-    scores: ArrayLike, labels: ArrayLike, *, plan: Bootstrap, groups: ArrayLike | None = None
+    scores: ArrayLike, labels: ArrayLike, *, plan: Bootstrap, groups: ArrayLike | None = None, either: bool = False
 ) -> tuple[Estimate, Threshold]:
     """OCA, from the larger class's share to 1, with its interval, and the threshold that reaches it.
 
@@ -65,13 +68,13 @@ def oca_estimate(
     x, y = paired_columns(scores, labels)
     high = high_class(y)
     codes = group_codes(groups, len(x))
-    threshold = _best_cut(x, high)
+    threshold = _best_cut(x, high, either)
     constant = "all scores are the same: the share of the larger class" if is_constant(x) else ""
     if not plan.draws:
         estimate = Estimate(threshold.accuracy, n=len(x), n_of="sets", level=plan.level, method="no interval")
         return replace(estimate, note=constant), threshold
     full_size_plan = replace(plan, size=None)
-    values = bootstrap_values(lambda weights: oca_draws(x, high, weights), len(x), full_size_plan, codes)
+    values = bootstrap_values(lambda weights: oca_draws(x, high, weights, either=either), len(x), full_size_plan, codes)
     values = values[~np.isnan(values)]
     optimism = max(0.0, float(values.mean()) - threshold.accuracy) if len(values) else 0.0
     hits = (threshold.calls_high(x) == high).astype(float)
@@ -95,9 +98,9 @@ def around_oca(value: float, optimism: float, n: float, level: float) -> tuple[f
     return min(max(low, 0.5), value), max(high, value)
 
 
-def _best_cut(x: Floats, high: Bools) -> Threshold:
+def _best_cut(x: Floats, high: Bools, either: bool) -> Threshold:
     hits = cut_hits(x, high, np.ones((1, len(x))))[0]
-    table = np.nan_to_num(np.stack([hits, len(x) - hits]), nan=-1.0)
+    table = np.nan_to_num(np.stack([hits, len(x) - hits] if either else [hits]), nan=-1.0)
     most = float(table.max())
     between = table[:, 1:-1]
     if between.max() == most:

@@ -1,6 +1,6 @@
 """How well a model's productions fit the variability of people's, for one context.
 
-Source: Giulianelli et al. 2023, §3.3–3.4. From a matrix of distances (k, k) between all productions for one context:
+Source: Giulianelli et al. 2023, §3. From a matrix of distances (k, k) between all productions for one context:
 the pairs of two human productions (H), of two productions by the model (M), and of one of each (C).
 """
 

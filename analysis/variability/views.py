@@ -1,6 +1,6 @@
 """The corpus view (how each decoder fits over all contexts) and the instance view (where it fits worst).
 
-Source: Giulianelli et al. 2023, §3.4 and §6.
+Source: Giulianelli et al. 2023, §3 and §6.
 """
 
 from __future__ import annotations

@@ -47,10 +47,10 @@ def test_ranks_of_unweighted_samples_are_scipys(rows: list[tuple[int, ...]]) -> 
     assert weighted_ranks(x, np.ones((2, len(x)))).tolist() == [stats.rankdata(x).tolist()] * 2
 
 
-def best_accuracy(scores: np.ndarray, high: np.ndarray) -> float:
-    """Tries every cut in both directions."""
+def best_accuracy(scores: np.ndarray, high: np.ndarray, sides: tuple[int, ...]) -> float:
+    """Tries every cut in these directions."""
     cuts = [-math.inf, *scores, math.inf]
-    return max(float(np.mean((scores >= cut) == (high == side))) for cut in cuts for side in (0, 1))
+    return max(float(np.mean((scores >= cut) == (high == side))) for cut in cuts for side in sides)
 
 
 @given(SAMPLES)
@@ -59,11 +59,12 @@ def test_oca_of_weighted_samples_is_that_of_brute_force(rows: list[tuple[int, ..
     x, _, weights, high = np.array(rows, dtype=float).T
     left, _, label = written_out(rows)
     for scores in both_shapes(x):
-        oca = oca_draws(scores, high.astype(bool), weights[None, :])[0]
-        if len(set(label)) == 1:
-            assert math.isnan(oca)
-        else:
-            assert oca == pytest.approx(best_accuracy(left, label), abs=1e-12)
+        for either, sides in ((True, (0, 1)), (False, (1,))):
+            oca = oca_draws(scores, high.astype(bool), weights[None, :], either=either)[0]
+            if len(set(label)) == 1:
+                assert math.isnan(oca)
+            else:
+                assert oca == pytest.approx(best_accuracy(left, label, sides), abs=1e-12)
 
 
 def test_draws_do_not_mix() -> None:

@@ -23,10 +23,19 @@ LABELLED = st.lists(st.tuples(SCORES, st.integers(0, 1)), min_size=3, max_size=2
 @settings(deadline=None)
 def test_no_threshold_does_better_and_the_reported_one_achieves_the_accuracy(rows: list[tuple[float, int]]) -> None:
     scores, labels = np.array(rows).T
-    found = best_threshold(scores, labels)
     cuts = [-math.inf, *scores, math.inf]
-    assert found.accuracy == max(np.mean((scores >= cut) == (labels == side)) for cut in cuts for side in (0, 1))
-    assert np.mean(found.calls_high(scores) == (labels == 1)) == found.accuracy
+    for either, sides in ((True, (0, 1)), (False, (1,))):
+        best = best_threshold(scores, labels, either=either)
+        assert best.accuracy == max(np.mean((scores >= cut) == (labels == side)) for cut in cuts for side in sides)
+        assert np.mean(best.calls_high(scores) == (labels == 1)) == best.accuracy
+
+
+def test_a_score_that_falls_as_diversity_rises_is_no_better_than_calling_all_the_same() -> None:
+    scores, labels = [1, 2, 3, 4, 5], [1, 1, 0, 0, 0]
+    assert best_threshold(scores, labels).accuracy == 0.6  # as the paper defines OCA: all low
+    assert best_threshold(scores, labels, either=True).accuracy == 1.0
+    one_way, both = (con_test(scores, labels, plan=Bootstrap(draws=0), either=either).oca for either in (False, True))
+    assert (one_way.value, both.value) == (0.6, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +57,7 @@ def test_no_threshold_does_better_and_the_reported_one_achieves_the_accuracy(row
 def test_threshold_by_hand(
     scores: list[float], labels: list[float], value: float, direction: str, accuracy: float
 ) -> None:
-    found = best_threshold(scores, labels)
+    found = best_threshold(scores, labels, either=True)
     assert (found.value, found.direction, found.accuracy) == (value, direction, accuracy)
 
 
@@ -65,7 +74,7 @@ def test_monotone_change_of_scores_changes_nothing() -> None:
     labels = rng.integers(0, 2, 60)
     scores = labels + rng.normal(size=60)
     assert best_threshold(np.exp(scores), labels).accuracy == best_threshold(scores, labels).accuracy
-    assert best_threshold(-scores, labels).accuracy == best_threshold(scores, labels).accuracy
+    assert best_threshold(-scores, labels, either=True).accuracy == best_threshold(scores, labels).accuracy
 
 
 @given(st.integers(1, 60), st.floats(0, 1), st.sampled_from([0.8, 0.95, 0.99]))
