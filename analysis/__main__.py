@@ -43,7 +43,7 @@ COMMANDS = (
     Command(
         "references",
         "references",
-        "Texts compared with references: mover’s similarities, ROUGE-L, and how they follow people’s scores.",
+        "Texts compared with references: mover’s similarities, ROUGE-L, BLEU, and how they follow people’s scores.",
     ),
     Command("writing", "writing", "Choices of suggestions, edits, and texts of a writing study."),
     Command(

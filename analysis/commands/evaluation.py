@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from analysis.commands.options import Subparsers, add_resampling, finite_number, positive
 from analysis.commands.output import Outcome, options_used, print_json
-from analysis.commands.sets import add_scored, groups_in, named, names_in, read_scored
+from analysis.commands.sets import Scored, add_scored, groups_in, named, names_in, read_scored
 from analysis.diversity.evaluation import con_test, dec_test, subsampled
 from analysis.diversity.ranking import pair_differences, ranking_test
 from analysis.diversity.resampling import Bootstrap
@@ -20,6 +20,8 @@ from analysis.tables import InputError
 from common.words import counted
 
 Run: TypeAlias = Callable[[argparse.Namespace], int]
+#: The value of --resample-size that takes half of the sets or groups.
+HALF = "half"
 #: The printed name of each test.
 TITLES = {"contest": "conTest", "dectest": "decTest", "ranking": "Ranking test"}
 
@@ -62,6 +64,13 @@ def _add_test(subparsers: Subparsers, name: str, run: Run, text: str) -> argpars
     add_scored(parser)
     add_resampling(parser)
     parser.add_argument(
+        "--resample-size",
+        type=resample_size,
+        metavar="N|half",
+        help="sets or groups in a resample of a correlation: a number, or half of them as in Stasaski & Hearst 2022 "
+        "(default: as many as there are)",
+    )
+    parser.add_argument(
         "--resample-by",
         metavar="COLUMN",
         help="resample all sets with the same value together; “sets” resamples single sets "
@@ -76,7 +85,9 @@ def run_contest(args: argparse.Namespace) -> int:
     scored = read_scored(args)
     groups, resampled = groups_in(scored.frame, args)
     with named(args.file, "write two classes, such as 0 and 1, or use dectest for a parameter"):
-        result = con_test(scored.scores, scored.labels, plan=_plan(args), groups=groups, either=args.either)
+        result = con_test(
+            scored.scores, scored.labels, plan=_plan(args, scored, groups), groups=groups, either=args.either
+        )
     cut = result.threshold
     side = "at or above" if cut.direction == "above" else "below"
     where = f"high diversity {side} {cut.value:.4g}" if math.isfinite(cut.value) else "calling all sets the same"
@@ -99,7 +110,9 @@ def run_dectest(args: argparse.Namespace) -> int:
         raise InputError(args.file, where, "0 or less has no logarithm", "leave out --log10")
     subsample_estimates, lines = {}, []
     with named(args.file, "use sets made with different parameters"):
-        result = dec_test(scored.scores, scored.labels, log10=args.log10, plan=_plan(args), groups=groups)
+        result = dec_test(
+            scored.scores, scored.labels, log10=args.log10, plan=_plan(args, scored, groups), groups=groups
+        )
         if args.subsample is not None:
             spread = subsampled(
                 scored.scores,
@@ -140,14 +153,20 @@ def run_ranking(args: argparse.Namespace) -> int:
         several = max(Counter(names.tolist()).values(), default=0) > 1
         groups, resampled = (names.tolist(), args.by) if several else (None, "pairs")
     with named(args.file):
-        result = ranking_test(scores, labels, plan=_plan(args), groups=groups)
+        result = ranking_test(scores, labels, plan=_plan(args, scored, groups), groups=groups)
     lines = [f"{counted(left_out, 'pair')} of equal {LABEL} left out"] if left_out else []
     data = {"pairs": len(scores), "pairs_of_equal_label_left_out": left_out}
     return _show(args, resampled, data, {"rho": result.rho, "accuracy": result.accuracy}, {}, lines)
 
 
-def _plan(args: argparse.Namespace) -> Bootstrap:
-    return Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence)
+def _plan(args: argparse.Namespace, scored: Scored, groups: Sequence[str] | None) -> Bootstrap:
+    units = len(scored.scores) if groups is None else len(set(groups))
+    size = max(1, units // 2) if args.resample_size == HALF else args.resample_size
+    return Bootstrap(draws=args.draws, seed=args.seed, level=args.confidence, size=size)
+
+
+def resample_size(text: str) -> int | str:
+    return HALF if text == HALF else positive(text)
 
 
 def _show(

@@ -23,13 +23,14 @@ from analysis.diversity.set_files import numbers, write_sets
 from analysis.estimate import Estimate, p_equals
 from analysis.inference.dependent_correlations import FEWEST, permutation_p, williams_test
 from analysis.inference.ranks import holm
+from analysis.similarity.bleu import sentence_bleu
 from analysis.similarity.embedding import NoEmbedder, load_embedder
 from analysis.similarity.movers import MEASURES, mover_similarity, read_vectors, story_of, unknown_words, vectors_of
 from analysis.tables import InputError, read_texts, require_columns, shown
 from common.words import counted
 
-ROUGE_L = "rouge-l"
-COMPUTED = (*MEASURES, ROUGE_L)
+ROUGE_L, BLEU = "rouge-l", "bleu"
+COMPUTED = (*MEASURES, ROUGE_L, BLEU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Results:
 
 
 def add_parser(subparsers: Subparsers) -> None:
-    text = "Texts compared with references: mover’s similarities, ROUGE-L, and how they follow people’s scores."
+    text = "Texts compared with references: mover’s similarities, ROUGE-L, BLEU, and how they follow people’s scores."
     parser = subparsers.add_parser(
         "references",
         description=f"{text} FILE is a CSV, TSV or JSONL file with one text per row, its references and, for "
@@ -136,6 +137,8 @@ def measured(frame: pd.DataFrame, args: argparse.Namespace) -> tuple[dict[str, F
     ]
     if ROUGE_L in args.measure:
         scores[ROUGE_L] = nearest(texts, rouge_l_f1(), ROUGE_L)
+    if BLEU in args.measure:
+        scores[BLEU] = np.array([sentence_bleu(text, references) for text, *references in texts])
     if movers := [name for name in MEASURES if name in args.measure]:
         stories = {text: story_of(text) for row in texts for text in row}
         words = {word for story in stories.values() for sentence in story for word in sentence}

@@ -400,3 +400,17 @@ def test_a_device_is_written_to_and_not_replaced(capsys: pytest.CaptureFixture[s
     assert run("diversity", SMALL, "--metric", "cos-sim", "--out", "/dev/full") == 2
     assert "/dev/full: cannot be written (No space left on device)" in capsys.readouterr().err
     assert not Path("/dev/full").is_file()
+
+
+def test_resamples_of_half_the_sets_are_wider(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sets.csv"
+    cells = [f"{number % 2},a,b,{(number * 7) % 10 + 4 * (number % 2)}" for number in range(40)]
+    path.write_text("\n".join(["label_value,resp_0,resp_1,metric_own", *cells]))
+    words = ["contest", path, "--metric", "metric_own"]
+    usual, half = (figures(capsys, *words, *more)["estimates"]["rho"] for more in ([], ["--resample-size", "half"]))
+    assert half["method"].endswith("resamples of 20")
+    assert half["high"] - half["low"] > usual["high"] - usual["low"]
+    assert half["value"] == usual["value"]
+    with pytest.raises(SystemExit):
+        run(*words, "--resample-size", "third")
+    assert "“third” is not a whole number of 1 or more" in capsys.readouterr().err

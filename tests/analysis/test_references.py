@@ -163,7 +163,7 @@ def test_the_command_compares_measures_and_writes_them(
         or record["data"]["usable"] == 5
     )
     assert record["data"] == {"texts": 6, "usable": 6}
-    assert len(record["figures"]["differences"]["quality"]) == 6
+    assert len(record["figures"]["differences"]["quality"]) == 10
     assert "1 of" in record["figures"]["notes"][0] and "have no vector" in record["figures"]["notes"][0]
     assert main([*words, "--measure", "length", "--measure", "wms"]) == 0
     table = capsys.readouterr().out

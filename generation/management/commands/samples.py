@@ -15,6 +15,7 @@ from generation.diversify.metrics import find_metrics, find_relevance, known_met
 from generation.diversify.references import references_in_columns, references_in_file
 from generation.diversify.run_sets import Design, diversify_run, draw_more_of, drawing_decoders
 from generation.diversify.threshold import MOST_SAMPLED, TRIALS, check_design
+from generation.diversify.threshold_of_people import threshold_of_people
 from generation.management.diversify_output import summary_lines, write_sets
 from generation.runs.progress import find_run
 from generation.runs.samples import swept_parameters
@@ -42,7 +43,13 @@ class Command(ActionCommand):
         above = (
             "responses of a set are replaced until its score is above this (distinct-n goes up to 1, cos-sim up to 0)"
         )
-        option("--threshold", type=float, required=True, help=above)
+        option("--threshold", type=float, help=above)
+        people = (
+            "sets by people in the diversity-eval format (columns resp_0, resp_1 …): the threshold is a percentile of "
+            "their scores, in place of --threshold"
+        )
+        option("--threshold-from", type=Path, metavar="FILE", help=people)
+        option("--percentile", type=float, default=90.0, help="with --threshold-from; the paper has 90 (default: 90)")
         compared = "what is compared with the threshold (default: the metric); the paper counts contradictions for nli"
         option("--stop", default="", metavar="METRIC", help=compared)
         option("--metric-model", default="", metavar="NAME", help="hub name or folder of the model of these metrics")
@@ -81,14 +88,22 @@ class Command(ActionCommand):
         self.say([str(page)])
 
     def diversify(
-        self, *, run_name: str, metric: str, stop: str, metric_model: str, threshold: float, size: int, most: int,
-        trials: int, decoder: list[str], live: bool, reference: list[str], references: Path | None,
-        relevance_model: str, device: str, out: str,
+        self, *, run_name: str, metric: str, stop: str, metric_model: str, threshold: float | None,
+        threshold_from: Path | None, percentile: float, size: int, most: int, trials: int, decoder: list[str],
+        live: bool, reference: list[str], references: Path | None, relevance_model: str, device: str, out: str,
     ) -> None:  # fmt: skip
         run = find_run(run_name)
-        check_design(size=size, most_sampled=most, threshold=threshold)
+        if (threshold is None) == (threshold_from is None):
+            raise ValueError("Give a number as --threshold, or a file of sets by people as --threshold-from.")
+        check_design(size=size, most_sampled=most, threshold=threshold or 0.0)
         drawing, left_out = drawing_decoders(run, [parse_decoder(name).name for name in decoder])
         metrics = find_metrics([metric, *([stop] if stop else [])], model=metric_model, device=device)
+        if threshold_from is not None:
+            threshold = threshold_of_people(threshold_from, metrics[stop or metric], percentile)
+            self.complain(
+                [f"Threshold: {threshold:.6g}, the {percentile:g}th percentile of the sets in {threshold_from}."]
+            )
+        assert threshold is not None  # noqa: S101 - one of the two was given
         if reference and references:
             raise ValueError("Give the references as columns of the contexts or as a file, not both.")
         if relevance_model and not reference and not references:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from generation.decoding.seeds import sample_seed
 from generation.diversify.metrics import find_metrics
 from generation.diversify.references import references_in_columns, references_in_file
 from generation.diversify.run_sets import Design, diversify_run
+from generation.diversify.threshold_of_people import threshold_of_people
 from generation.models import LanguageModel, RunContext
 from tests.generation.support.finished_runs import make_run
 
@@ -107,6 +109,26 @@ def test_the_file_has_trials_relevance_and_the_numbers_of_the_samples(capsys: py
     assert "0 of 2 sets ended above cos-sim = 0.9." in errors
     assert "tiny, ancestral: 0 of 2 above; score " in errors
     assert "4.0 responses drawn; 2.0 of the first set left; bleu 0.000 → 0.167" in errors
+
+
+def test_the_threshold_is_a_percentile_of_what_people_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    people = tmp_path / "people.csv"
+    people.write_text("resp_0,resp_1,resp_2\na,a,a\na,a,b\na,b,c\nd,e,f\n")  # 1, 2, 3 and 3 different responses
+
+    def different(texts: Sequence[str]) -> float:
+        return float(len(set(texts)))
+
+    assert threshold_of_people(people, different) == 3
+    assert threshold_of_people(people, different, 50) == 2.5
+    with pytest.raises(ValueError, match="between 0 and 100, not 101"):
+        threshold_of_people(people, different, 101)
+    make_run({"ancestral": [["a", "b", "c"]]})
+    call_command("samples", "diversify", "sweep", "--threshold-from", str(people), "--percentile", "0", "--size", "3")
+    # Distinct-n of three equal words: 1/3 for one word, 0 for the four longer orders.
+    assert f"Threshold: {1 / 15:.6g}, the 0th percentile of the sets in {people}." in capsys.readouterr().err
+    for wrong in ((), ("--threshold", "1", "--threshold-from", str(people))):
+        with pytest.raises(CommandError, match="a number as --threshold, or a file of sets by people"):
+            call_command("samples", "diversify", "sweep", *wrong)
 
 
 def test_decoders_that_draw_nothing_make_no_sets(capsys: pytest.CaptureFixture[str]) -> None:
