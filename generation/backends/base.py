@@ -115,9 +115,9 @@ class Generated:
     truncated). ``log_q``: the same under the distribution that the decoder drew from (temperature, truncation,
     renormalised; without the end of text while a minimum length excludes it). Both count the end-of-text token if the
     text ended with one. None: the backend does not report it, or the decoder draws nothing. ``finish_reason``: end (of
-    text), length, sentence, or context (the model's context was full before the text had the tokens that were asked
-    for). ``seconds``: from the request's start to its last token, shared with the others in its
-    batch. ``prompt_tokens`` after any cut; ``cut_tokens``: how many were cut.
+    text), length, sentence, stop (before one of the limits' stop strings), or context (the model's context was full
+    before the text had the tokens that were asked for). ``seconds``: from the request's start to its last token, shared
+    with the others in its batch. ``prompt_tokens`` after any cut; ``cut_tokens``: how many were cut.
     """
 
     text: str

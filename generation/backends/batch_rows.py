@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from common.text_length import count_words
 from generation.backends.base import Generated, NotGenerated, Request
-from generation.decoding.sentences import first_sentence_end
+from generation.decoding.sentences import first_of, first_sentence_end
 
 HALF_A_CHARACTER = "\ufffd"
 
@@ -43,7 +43,7 @@ class Row:
         self._vocabulary = vocabulary
         limits = request.limits
         self.most = min(limits.most, vocabulary.context_length - len(prompt))
-        self._reads_text = bool(limits.stop or limits.min_words)
+        self._reads_text = bool(limits.stop or limits.min_words or limits.stop_strings)
         self._uniforms = uniforms(request.seed, self.most) if request.decoder.samples else np.zeros(self.most)
         self.restart()
 
@@ -84,9 +84,12 @@ class Row:
             return self._finished(self._vocabulary.decode(self.tokens), "length") if full else None
         text, limits = self._vocabulary.decode(self.tokens), self.request.limits
         self._n_words = count_words(text) if limits.min_words else 0
-        end = None
+        end, reason = None, "sentence"
         if limits.stop == "sentence" and len(self.tokens) >= limits.least:
             end = first_sentence_end(text, min_words=limits.min_words, complete=full)
+        stopped = first_of(limits.stop_strings, text)
+        if stopped is not None and (end is None or stopped < end):
+            end, reason = stopped, "stop"
         if end is None:
             return self._finished(text, "length") if full else None
         # Later tokens, needed to recognise the end, are dropped with their log-probabilities.
@@ -94,7 +97,7 @@ class Row:
         while n_tokens > 1 and len(self._vocabulary.decode(self.tokens[: n_tokens - 1])) >= end:
             n_tokens -= 1
         self.tokens, self._log_p, self._log_q = self.tokens[:n_tokens], self._log_p[:n_tokens], self._log_q[:n_tokens]
-        return self._finished(text[:end], "sentence")
+        return self._finished(text[:end], reason)
 
     def _finished(self, text: str, reason: str) -> Generated:
         return Generated(

@@ -9,7 +9,7 @@ from typing import Any
 from generation.backends.base import BackendError
 from generation.backends.batch_rows import HALF_A_CHARACTER
 from generation.decoding.decoders import Limits
-from generation.decoding.sentences import first_sentence_end
+from generation.decoding.sentences import first_of, first_sentence_end
 
 # For the logarithm of 0, llama.cpp writes the lowest float there is.
 LEAST = -1e30
@@ -30,9 +30,15 @@ class Answer:
     counted: bool = True
 
     def cut_to(self, limits: Limits) -> tuple[str, float | None, str, int]:
-        """Text, log p, why it ended, number of tokens; up to the end of the sentence if the limits require it."""
+        """Text, log p, why it ended, number of tokens; up to the end of the sentence, or to a text that ends it, if the
+        limits require it."""
         reason = "length" if self.finish == "length" else "end"
-        end = first_sentence_end(self.text, min_words=limits.min_words) if limits.stop == "sentence" else None
+        end, cut = None, "sentence"
+        if limits.stop == "sentence":
+            end = first_sentence_end(self.text, min_words=limits.min_words)
+        stopped = first_of(limits.stop_strings, self.text)
+        if stopped is not None and (end is None or stopped < end):
+            end, cut = stopped, "stop"
         if end is None or (reason == "end" and end == len(self.text)):
             # Of all tokens, including the end. llama.cpp leaves out the parts of a character that several tokens make
             # up, llama-cpp-python and others the end. The end's own piece is empty, or a mark that is not in the text.
@@ -42,12 +48,12 @@ class Answer:
                 complete = complete and self.lists_end and shows_end
             return self.text.rstrip(HALF_A_CHARACTER), sum(self.log_ps) if complete else None, reason, self.n_tokens
         if "".join(self.pieces)[:end] != self.text[:end] or len(self.pieces) != len(self.log_ps):
-            return self.text[:end], None, "sentence", max(1, round(self.n_tokens * end / len(self.text)))
+            return self.text[:end], None, cut, max(1, round(self.n_tokens * end / len(self.text)))
         count, length = 0, 0
         while length < end:
             length += len(self.pieces[count])
             count += 1
-        return self.text[:end], sum(self.log_ps[:count]), "sentence", count
+        return self.text[:end], sum(self.log_ps[:count]), cut, count
 
     def ended_early(self, limits: Limits) -> bool:
         """Whether it ended by itself before the least number of words for a sentence end."""

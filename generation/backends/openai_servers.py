@@ -41,8 +41,8 @@ class Server:
 
     def refusal(self, decoder: Decoder) -> str:
         """Why this kind of server cannot use the decoder; empty if it can."""
-        needed = {name for name in ("top_k", "top_p", "typical") if getattr(decoder, name) is not None}
-        needed |= {"beam"} if decoder.beams > 1 else set()
+        needed = set(decoder.truncations) | ({"beam"} if decoder.beams > 1 else set())
+        needed |= {"repetition_penalty"} if decoder.repetition_penalty != 1.0 else set()
         lacking = sorted(needed - self.draws)
         if lacking:
             return f"A server of kind {self.name} does not support {', '.join(lacking)}. It supports {self.supported}."
@@ -88,7 +88,12 @@ class Server:
 
 
 def _vllm(request: Request, barred: int) -> dict[str, Any]:
-    parameters: dict[str, Any] = {"top_k": request.decoder.top_k or 0, "min_p": 0.0, "repetition_penalty": 1.0}
+    decoder = request.decoder
+    parameters: dict[str, Any] = {
+        "top_k": decoder.top_k or 0,
+        "min_p": decoder.min_p or 0.0,
+        "repetition_penalty": decoder.repetition_penalty,
+    }
     if barred >= request.limits.most:
         return parameters | {"ignore_eos": True}
     return parameters | ({"min_tokens": barred} if barred else {})
@@ -99,10 +104,10 @@ def _llama_cpp(request: Request, barred: int) -> dict[str, Any]:
     decoder = request.decoder
     parameters: dict[str, Any] = {
         "top_k": decoder.top_k or 0,
-        "min_p": 0.0,
+        "min_p": decoder.min_p or 0.0,
         "typical_p": decoder.typical if decoder.typical is not None else 1.0,
         "repeat_penalty": 1.0,
-        "samplers": ["temperature", "top_k", "typ_p", "top_p"],
+        "samplers": ["temperature", "top_k", "typ_p", "top_p", "min_p"],
     }
     return parameters | ({"ignore_eos": True} if barred >= request.limits.most else {})
 
@@ -120,7 +125,7 @@ def _transformers(request: Request, barred: int) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         "do_sample": decoder.samples,
         "num_beams": decoder.beams,
-        "repetition_penalty": 1.0,
+        "repetition_penalty": decoder.repetition_penalty,
         "no_repeat_ngram_size": 0,
         "max_new_tokens": request.limits.most,
         "min_new_tokens": barred,
@@ -129,7 +134,7 @@ def _transformers(request: Request, barred: int) -> dict[str, Any]:
         parameters |= {
             "top_k": decoder.top_k or 0,
             "typical_p": decoder.typical if decoder.typical is not None else 1.0,
-            "min_p": 0.0,
+            "min_p": decoder.min_p or 0.0,
         }
     return {"generation_config": json.dumps(parameters)}
 
@@ -138,8 +143,14 @@ SERVERS = {
     server.name: server
     for server in (
         Server("openai", frozenset({"top_p"}), most_temperature=2.0),
-        Server("vllm", frozenset({"top_p", "top_k"}), exact=True, least=True, extra_parameters=_vllm),
-        Server("llama_cpp", frozenset({"top_p", "top_k", "typical"}), exact=True, extra_parameters=_llama_cpp),
+        Server(
+            "vllm",
+            frozenset({"top_p", "top_k", "min_p", "repetition_penalty"}),
+            exact=True,
+            least=True,
+            extra_parameters=_vllm,
+        ),
+        Server("llama_cpp", frozenset({"top_p", "top_k", "typical", "min_p"}), exact=True, extra_parameters=_llama_cpp),
         Server(
             "llama_cpp_python",
             frozenset({"top_p", "top_k"}),
@@ -152,7 +163,7 @@ SERVERS = {
         ),
         Server(
             "transformers",
-            frozenset({"top_p", "top_k", "typical", "beam"}),
+            frozenset({"top_p", "top_k", "typical", "min_p", "beam", "repetition_penalty"}),
             exact=True,
             least=True,
             extra_parameters=_transformers,

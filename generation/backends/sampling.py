@@ -1,10 +1,10 @@
 """The next token of many rows at once, each by its own decoder, with its exact log-probabilities.
 
-The end of text is excluded if the request requires it; then come temperature, truncation, renormalisation, and the
-inverse of the cumulative distribution in the order of token numbers. Tokens that tie with the last one kept are all
-kept, so that the distribution does not depend on the order of a sort. Rows are processed by kind of decoder and, on a
-CPU, a few at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only as much of the
-vocabulary as holds its mass.
+The end of text is excluded if the request requires it; then come repetition penalty, temperature, truncation,
+renormalisation, and the inverse of the cumulative distribution in the order of token numbers. Tokens that tie with the
+last one kept are all kept, so that the distribution does not depend on the order of a sort. Rows are processed by kind
+of decoder and, on a CPU, a few at a time, so that the passes over a vocabulary stay in cache. A truncation sorts only
+as much of the vocabulary as holds its mass.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from torch import Tensor
 from generation.backends.base import BackendError
 from generation.backends.batch_rows import Row
 from generation.backends.memory import on_device
+from generation.decoding.decoders import Decoder
 
 # What a sort begins with; it grows eightfold until the mass is reached.
 FIRST_SORTED = 256
 BLOCK = 256
 TINY = 2.0**-126
+GREEDY = ("greedy",)
 BELOW_ONE = 1 - 2.0**-24
 CPU_ROWS_AT_ONCE = 16
 
@@ -30,20 +32,10 @@ CPU_ROWS_AT_ONCE = 16
 def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, float, float | None]]:
     """Token, log p and log q (None where nothing is drawn) of every row. ``logits``: rows x vocabulary, as the model
     gives them; ``ends``: the tokens that end a text."""
-    by_kind: dict[str, list[int]] = defaultdict(list)
+    by_kind: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         decoder = row.request.decoder
-        if not decoder.samples:
-            kind = "greedy"
-        elif decoder.top_k is not None:
-            kind = "top_k"
-        elif decoder.top_p is not None and decoder.top_p < 1:
-            kind = "top_p"
-        elif decoder.typical is not None and decoder.typical < 1:
-            kind = "typical"
-        else:
-            kind = "all"
-        by_kind[kind].append(number)
+        by_kind[_kind_of(decoder) if decoder.samples else GREEDY].append(number)
     at_once = CPU_ROWS_AT_ONCE if logits.device.type == "cpu" else 256
     order: list[int] = []
     drawn = []
@@ -63,6 +55,11 @@ def draw(logits: Tensor, rows: Sequence[Row], ends: Tensor) -> list[tuple[int, f
     ]
 
 
+def _kind_of(decoder: Decoder) -> tuple[str, ...]:
+    """The truncations that change something, in their order."""
+    return tuple(name for name in decoder.truncations if name in ("top_k", "min_p") or getattr(decoder, name) < 1)
+
+
 def refuse_nan(log_p: Tensor) -> None:
     """Raise BackendError if a log-probability is not a number; one such logit makes all of its row so."""
     if bool(log_p.isnan().any()):
@@ -72,7 +69,7 @@ def refuse_nan(log_p: Tensor) -> None:
         )
 
 
-def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tensor:
+def _draw(logits: Tensor, rows: Sequence[Row], kind: tuple[str, ...], ends: Tensor) -> Tensor:
     """Tokens, log p and log q as three rows of float64."""
     raw = scores = logits.float()
     barred = [number for number, row in enumerate(rows) if row.end_barred]
@@ -80,7 +77,9 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
         scores = raw.clone()
         index = on_device(barred, scores.device)
         scores[index[:, None], ends[None, :]] = -torch.inf
-    if kind == "greedy":
+    if any(row.request.decoder.repetition_penalty != 1.0 for row in rows):
+        scores = _penalised(raw.clone() if scores is raw else scores, rows)
+    if kind == GREEDY:
         tokens = scores.argmax(-1)
         log_p = raw.gather(-1, tokens[:, None])[:, 0] - _log_sum(raw, raw.softmax(-1))
         return torch.stack([tokens.double(), log_p.double(), torch.zeros_like(log_p, dtype=torch.float64)])
@@ -89,13 +88,25 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: str, ends: Tensor) -> Tenso
     weights = scores.softmax(-1)
     sums = _sums(weights)
     log_sum = _log_sum(raw, weights, sums) if scores is raw else _log_sum(raw, raw.softmax(-1))
-    if kind != "all":
-        weights = _truncated(weights, sums, scores, rows, kind)
+    for truncation in kind:
+        weights = _truncated(weights, sums, scores, rows, truncation)
+        if truncation != kind[-1]:
+            sums = _sums(weights)
     tokens, total = _inverse(weights, _numbers([row.uniform for row in rows], scores, torch.float64))
     index = tokens[:, None]
     log_p = raw.gather(-1, index)[:, 0] - log_sum
     log_q = weights.gather(-1, index)[:, 0].double().log() - total.log()
     return torch.stack([tokens.double(), log_p.double(), log_q])
+
+
+def _penalised(scores: Tensor, rows: Sequence[Row]) -> Tensor:
+    """The scores, changed in place, with those of the tokens of prompt and text moved away from being likely."""
+    for number, row in enumerate(rows):
+        if (penalty := row.request.decoder.repetition_penalty) != 1.0:
+            repeated = on_device(sorted({*row.prompt, *row.tokens}), scores.device)
+            values = scores[number, repeated]
+            scores[number, repeated] = torch.where(values > 0, values / penalty, values * penalty)
+    return scores
 
 
 def _log_sum(logits: Tensor, softmax: Tensor, sums: Tensor | None = None) -> Tensor:
@@ -110,15 +121,18 @@ def _sums(weights: Tensor) -> Tensor:
     return weights.sum(-1, dtype=torch.float64)
 
 
-def _truncated(weights: Tensor, sums: Tensor, scores: Tensor, rows: Sequence[Row], kind: str) -> Tensor:
+def _truncated(weights: Tensor, sums: Tensor, scores: Tensor, rows: Sequence[Row], truncation: str) -> Tensor:
     """The weights, up to one factor per row, with those outside of each row's truncation set to 0."""
     decoders = [row.request.decoder for row in rows]
-    if kind == "top_k":
+    if truncation == "min_p":
+        shares = _numbers([decoder.min_p or 0.0 for decoder in decoders], weights)
+        return weights.masked_fill_(weights < (weights.amax(-1) * shares)[:, None], 0.0)
+    if truncation == "top_k":
         counts = [min(decoder.top_k or 1, weights.shape[-1]) for decoder in decoders]
         largest = scores.topk(max(counts), -1).values
         least = largest.gather(-1, on_device(counts, scores.device)[:, None] - 1)
         return weights.masked_fill_(scores < least, 0.0)
-    if kind == "top_p":
+    if truncation == "top_p":
         masses = _numbers([decoder.top_p or 1.0 for decoder in decoders], sums)[:, None] * sums[:, None]
         least = _at_mass(weights, weights, masses, largest=True)
         # Divide by the least weight that is kept: comparing with one number takes a tenth of the time of comparing with

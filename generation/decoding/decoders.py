@@ -2,21 +2,24 @@
 
 A decoder has one canonical name (``greedy``, ``top_p=0.9``, ``temperature=0.7,top_k=40``), which runs, exports and
 reports use; ``parse_decoder`` reads the name. Values are rounded to six significant digits, so that name and decoder
-always agree. Sources of the truncation rules: top-k, Fan et al. 2018; top-p (nucleus), Holtzman et al. 2020; locally
-typical, Meister et al. 2023.
+always agree. Sources of the rules: top-k, Fan et al. 2018; top-p (nucleus), Holtzman et al. 2020; locally typical,
+Meister et al. 2023; min-p, Nguyen et al. 2024; repetition penalty, Keskar et al. 2019 (CTRL).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 MOST_SAMPLED_K = 1_000_000
 MOST_BEAMS = 64
 LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 10.0
 MOST_SWEEP_STEPS = 1000
+LEAST_PENALTY, MOST_PENALTY = 0.1, 10.0
+#: The truncations, in the order in which names have them and backends apply them.
+TRUNCATIONS = ("top_k", "top_p", "typical", "min_p")
 
 
 class DecoderError(ValueError):
@@ -25,9 +28,12 @@ class DecoderError(ValueError):
 
 @dataclass(frozen=True)
 class Decoder:
-    """One way to draw tokens. The temperature is applied first, then the truncation, if there is one.
+    """One way to draw tokens. The repetition penalty is applied first, then the temperature, then the truncation, if
+    there is one; with top_k and top_p, top_p is of what top_k keeps.
 
     ``beams`` > 1 or ``greedy`` draw nothing: they have no distribution to draw from, so their log q is undefined.
+    ``min_p`` keeps the tokens that are at least this share as likely as the likeliest. ``repetition_penalty``: the
+    logits of tokens that are in the prompt or the text are divided by it if positive, else multiplied.
     """
 
     greedy: bool = False
@@ -36,21 +42,20 @@ class Decoder:
     top_k: int | None = None
     top_p: float | None = None
     typical: float | None = None
+    min_p: float | None = None
+    repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "temperature", _six_digits(self.temperature))
-        for name in ("top_p", "typical"):
+        for name in ("temperature", "repetition_penalty"):
+            object.__setattr__(self, name, _six_digits(getattr(self, name)))
+        for name in ("top_p", "typical", "min_p"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _six_digits(getattr(self, name)))
-        truncations = [name for name in ("top_k", "top_p", "typical") if getattr(self, name) is not None]
-        if len(truncations) > 1:
+        self._check_what_goes_together()
+        if not LEAST_PENALTY <= self.repetition_penalty <= MOST_PENALTY:
             raise DecoderError(
-                f"{' and '.join(truncations)} together: a decoder takes one of top_k, top_p and typical."
-            )
-        alone = self.greedy or self.beams != 1
-        if alone and (truncations or self.temperature != 1.0 or (self.greedy and self.beams != 1)):
-            raise DecoderError(
-                "greedy and beam draw nothing at random, so they take no temperature, top_k, top_p or typical."
+                f"repetition_penalty is {_text(self.repetition_penalty)}; use {LEAST_PENALTY} to {MOST_PENALTY:g}. 1 "
+                "changes nothing."
             )
         if not LEAST_TEMPERATURE <= self.temperature <= MOST_TEMPERATURE:
             raise DecoderError(
@@ -59,12 +64,27 @@ class Decoder:
             )
         if self.top_k is not None and (not _is_whole(self.top_k) or not 1 <= self.top_k <= MOST_SAMPLED_K):
             raise DecoderError(f"top_k is {self.top_k!r}; use a whole number from 1 to {MOST_SAMPLED_K}.")
-        for name in ("top_p", "typical"):
+        for name in ("top_p", "typical", "min_p"):
             value = getattr(self, name)
             if value is not None and not 0 < value <= 1:
                 raise DecoderError(f"{name} is {_text(value)}; use a number above 0 and at most 1.")
         if not _is_whole(self.beams) or not 1 <= self.beams <= MOST_BEAMS:
             raise DecoderError(f"beam is {self.beams!r}; use a whole number from 2 to {MOST_BEAMS}.")
+
+    def _check_what_goes_together(self) -> None:
+        truncations = self.truncations
+        if len(truncations) > 1 and truncations != ["top_k", "top_p"]:
+            raise DecoderError(
+                f"{' and '.join(truncations)} together: a decoder takes one of {', '.join(TRUNCATIONS)}, or top_k with "
+                "top_p."
+            )
+        alone = self.greedy or self.beams != 1
+        if alone and (truncations or self.temperature != 1.0 or (self.greedy and self.beams != 1)):
+            raise DecoderError(
+                f"greedy and beam draw nothing at random, so they take no temperature, {' or '.join(TRUNCATIONS)}."
+            )
+        if self.beams != 1 and self.repetition_penalty != 1.0:
+            raise DecoderError("beam takes no repetition_penalty; greedy does.")
 
     @property
     def samples(self) -> bool:
@@ -72,16 +92,19 @@ class Decoder:
         return not self.greedy and self.beams == 1
 
     @property
+    def truncations(self) -> list[str]:
+        return [name for name in TRUNCATIONS if getattr(self, name) is not None]
+
+    @property
     def name(self) -> str:
         """The canonical name, which `parse_decoder` reads back."""
-        if self.greedy:
-            return "greedy"
         if self.beams > 1:
             return f"beam={self.beams}"
-        parts = [f"temperature={_text(self.temperature)}"] if self.temperature != 1.0 else []
-        for key in ("top_k", "top_p", "typical"):
-            if getattr(self, key) is not None:
-                parts.append(f"{key}={_text(getattr(self, key))}")
+        parts = ["greedy"] if self.greedy else []
+        parts += [f"temperature={_text(self.temperature)}"] if self.temperature != 1.0 else []
+        parts += [f"{key}={_text(getattr(self, key))}" for key in self.truncations]
+        if self.repetition_penalty != 1.0:
+            parts.append(f"repetition_penalty={_text(self.repetition_penalty)}")
         return ",".join(parts) or "ancestral"
 
     @property
@@ -100,7 +123,8 @@ class Limits:
 
     ``exact`` tokens override ``min_new_tokens`` and ``max_new_tokens``: the end-of-text token is then never drawn
     (Zhang et al. 2020 use exactly 30 tokens). ``stop="sentence"`` ends a text at its first sentence end at or after
-    ``min_words`` words; ``min_words`` (detection studies: 100) counts words between spaces.
+    ``min_words`` words; ``min_words`` (detection studies: 100) counts words between spaces. A text also ends
+    before the first of ``stop_strings`` in it.
     """
 
     max_new_tokens: int = 60
@@ -108,8 +132,13 @@ class Limits:
     exact: int | None = None
     stop: str = ""
     min_words: int = 0
+    stop_strings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        strings = self.stop_strings
+        if isinstance(strings, str) or not all(isinstance(string, str) and string for string in strings):
+            raise DecoderError(f'stop_strings is {strings!r}; use a list of texts that are not empty, such as ["###"].')
+        object.__setattr__(self, "stop_strings", tuple(strings))
         for name in ("max_new_tokens", "min_new_tokens", "exact", "min_words"):
             value, least = getattr(self, name), 0 if name in ("min_words", "min_new_tokens") else 1
             if value is not None and (not _is_whole(value) or not least <= value <= 100_000):
@@ -120,8 +149,16 @@ class Limits:
             raise DecoderError(
                 f"min_new_tokens ({self.min_new_tokens}) is above max_new_tokens ({self.max_new_tokens})."
             )
-        if self.exact is not None and self.stop:
-            raise DecoderError("An exact number of tokens cannot also stop at a sentence end; give one of the two.")
+        if self.exact is not None and (self.stop or self.stop_strings):
+            raise DecoderError(
+                "An exact number of tokens cannot also stop at a sentence end or a text; give one of the two."
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """The limits as they are stored; ``Limits(**…)`` reads them back. No stop strings, no key."""
+        values = asdict(self)
+        strings = values.pop("stop_strings")
+        return values | ({"stop_strings": list(strings)} if strings else {})
 
     @property
     def most(self) -> int:
@@ -153,18 +190,20 @@ class Limits:
 def parse_decoder(text: str) -> Decoder:
     """The decoder with this name. Raises DecoderError that names the part that cannot be read."""
     text = text.strip()
-    if text == "greedy":
-        return Decoder(greedy=True)
     if text == "ancestral":
         return Decoder()
     values: dict[str, Any] = {}
     for part in text.split(","):
+        if part.strip() == "greedy" and not values:
+            values["greedy"] = True
+            continue
         key, equals, value = (piece.strip() for piece in part.partition("="))
         field = {"beam": "beams", "beams": "beams"}.get(key, key)
-        if not equals or field not in ("temperature", "top_k", "top_p", "typical", "beams"):
+        if not equals or field not in ("temperature", *TRUNCATIONS, "beams", "repetition_penalty"):
             raise DecoderError(
                 f"{part.strip()!r} is not a decoder. Known: greedy, ancestral, temperature=T, top_k=K, top_p=P, "
-                "typical=P, beam=N, and temperature=T with one of top_k, top_p, typical after a comma."
+                "typical=P, min_p=P, beam=N, repetition_penalty=R. Several can be given with commas between them: "
+                "temperature=T, one of top_k, top_p, typical and min_p (or top_k and top_p), repetition_penalty=R."
             )
         if field in values:
             raise DecoderError(f"{text!r} gives {key} twice.")

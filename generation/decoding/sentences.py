@@ -6,6 +6,7 @@ Rules instead of a model: they run on every token of every live suggestion, and 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from common.text_length import count_words
 
@@ -36,6 +37,12 @@ _SHORT = frozenset(
 )  # fmt: skip
 # A text echoes its prompt if it begins with at least this many of the prompt's last words.
 LEAST_ECHO_WORDS = 4
+
+
+def first_of(strings: Sequence[str], text: str) -> int | None:
+    """Where the first of the strings begins in the text; None if it has none of them."""
+    places = [place for place in map(text.find, strings) if place >= 0]
+    return min(places, default=None)
 
 
 def first_sentence_end(text: str, *, min_words: int = 0, complete: bool = True) -> int | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -121,7 +121,7 @@ class RunFile:
             "template": self.template,
             "template_name": self.template_name,
             "priming": self.priming,
-            "limits": asdict(self.limits),
+            "limits": self.limits.as_json(),
             "over_long": self.over_long,
             "first_words": self.first_words,
             "chunk_size": self.chunk_size,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from dataclasses import fields as fields_in
 from typing import Any
 
@@ -82,7 +81,7 @@ def check(suggester: Suggester) -> None:
     except DecoderError as error:
         problems.append(Problem("decoder", str(error)))
     try:
-        suggester.limits = asdict(limits_of(suggester))
+        suggester.limits = limits_of(suggester).as_json()
     except Invalid as error:
         problems += error.problems
     try:

@@ -11,7 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from common.problems import Invalid
@@ -257,7 +257,7 @@ class Lane:
             "dtype": facts.dtype if facts else "",
             "device": facts.device if facts else "",
             "decoder": job.decoder.name,
-            "limits": asdict(job.limits),
+            "limits": job.limits.as_json(),
             "keep": job.suggestion.keep,
             "refused": job.refused[:MOST_REFUSED_KEPT],
             "weights": {name: facts.origin[name] for name in WEIGHTS if facts and name in facts.origin},

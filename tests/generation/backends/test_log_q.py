@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +22,8 @@ pytest.importorskip("torch", reason="torch is not installed (script/setup --mode
 
 import torch
 from transformers.generation.logits_process import (
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
     TemperatureLogitsWarper,
     TopKLogitsWarper,
     TopPLogitsWarper,
@@ -51,38 +53,56 @@ DECODERS = (
     "temperature=0.7,top_k=20",
     "temperature=1.4,top_p=0.8",
     "temperature=0.8,typical=0.6",
+    "min_p=0.1",
+    "temperature=1.3,min_p=0.02",
+    "top_k=12,top_p=0.8",
+    "temperature=0.9,top_k=30,top_p=0.95",
+    "repetition_penalty=1.3",
+    "top_p=0.9,repetition_penalty=1.2",
+    "min_p=0.05,repetition_penalty=0.8",
 )
 
+#: The decoders whose distribution depends on the logits alone.
+WITHOUT_PENALTY = [name for name in DECODERS if "penalty" not in name]
 
-def by_hand(logits: FloatArray, decoder: Decoder) -> FloatArray:
-    """The decoder's distribution. Holtzman et al. 2020 (top-p), Fan et al. 2018 (top-k), Meister et al. 2023
-    (typical): sort, keep, divide by what was kept."""
-    scores = logits.astype(np.float64) / decoder.temperature
+
+def by_hand(logits: FloatArray, decoder: Decoder, before: Sequence[int] = ()) -> FloatArray:
+    """The decoder's distribution after the tokens ``before``. Holtzman et al. 2020 (top-p), Fan et al. 2018 (top-k),
+    Meister et al. 2023 (typical), Nguyen et al. 2024 (min-p), Keskar et al. 2019 (penalty): sort, keep, divide by what
+    was kept."""
+    scores = logits.astype(np.float64).copy()
+    for v in set(before):
+        scores[v] = scores[v] / decoder.repetition_penalty if scores[v] > 0 else scores[v] * decoder.repetition_penalty
+    scores = scores / decoder.temperature
     p = np.exp(scores - scores.max())
     p /= p.sum()
-    if decoder.top_k:
-        order = sorted(range(len(p)), key=lambda v: -p[v])[: decoder.top_k]
-    elif decoder.top_p and decoder.top_p < 1:
-        order, mass = [], 0.0
-        for v in sorted(range(len(p)), key=lambda v: -p[v]):
-            order.append(v)
-            mass += p[v]
-            if mass >= decoder.top_p:
-                break
-    elif decoder.typical:
-        entropy = -sum(x * math.log(x) for x in p if x > 0)
-        order, mass = [], 0.0
-        for v in sorted(range(len(p)), key=lambda v: abs(-math.log(p[v]) - entropy) if p[v] > 0 else math.inf):
-            order.append(v)
-            mass += p[v]
-            if mass >= decoder.typical:
-                break
-    else:
-        order = list(range(len(p)))
+    order = kept_by_hand(p, decoder)
     q: FloatArray = np.zeros_like(p)
     q[order] = p[order]
     q /= q.sum()
     return q
+
+
+def kept_by_hand(p: FloatArray, decoder: Decoder) -> list[int]:
+    """The tokens that the truncation keeps."""
+    likeliest = sorted(range(len(p)), key=lambda v: -p[v])
+    if decoder.top_k:
+        likeliest = likeliest[: decoder.top_k]
+    if decoder.top_p and decoder.top_p < 1:
+        return up_to(likeliest, p / p[likeliest].sum(), decoder.top_p)
+    if decoder.min_p:
+        return [v for v in likeliest if p[v] >= decoder.min_p * p.max()]
+    if decoder.typical:
+        entropy = -sum(x * math.log(x) for x in p if x > 0)
+        nearest = sorted(likeliest, key=lambda v: abs(-math.log(p[v]) - entropy) if p[v] > 0 else math.inf)
+        return up_to(nearest, p, decoder.typical)
+    return likeliest
+
+
+def up_to(order: list[int], p: FloatArray, wanted: float) -> list[int]:
+    """The first tokens whose probabilities reach this sum."""
+    reached = np.cumsum(p[order]) >= wanted
+    return order[: int(reached.argmax()) + 1] if reached.any() else order
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +128,7 @@ def test_log_p_and_log_q_are_those_by_hand(name: str, reference: Any) -> None:
             p = by_hand(logits, Decoder())
             if number < sent_request.limits.least:
                 logits[0] = -np.inf
-            q = by_hand(logits, decoder)
+            q = by_hand(logits, decoder, tokens)
             assert q[token] > 0
             log_p, log_q = log_p + math.log(p[token]), log_q + math.log(q[token])
             tokens.append(token)
@@ -134,7 +154,7 @@ def supports(logits: Any, name: str) -> Iterator[set[int]]:
     yield {reference_sampling.draw(logits[0].numpy(), parse_decoder(name), uniform)[0] for uniform in uniforms}
 
 
-@pytest.mark.parametrize("name", [name for name in DECODERS if name != "top_k=30000"])
+@pytest.mark.parametrize("name", [name for name in WITHOUT_PENALTY if name != "top_k=30000"])
 def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> None:
     torch.manual_seed(3)
     decoder = parse_decoder(name)
@@ -147,6 +167,8 @@ def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> 
             scores = TopPLogitsWarper(decoder.top_p)(None, scores)
         if decoder.typical:
             scores = TypicalLogitsWarper(decoder.typical)(None, scores)
+        if decoder.min_p:
+            scores = MinPLogitsWarper(decoder.min_p)(None, scores)
         possible = {int(v) for v in torch.isfinite(scores[0]).nonzero()}
         q = scores.softmax(-1)[0]
         likely = {v for v in possible if q[v] > 0.0015}
@@ -154,7 +176,23 @@ def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> 
             assert likely <= support <= possible
 
 
-@pytest.mark.parametrize("name", DECODERS)
+def test_a_repetition_penalty_is_that_of_transformers() -> None:
+    torch.manual_seed(3)
+    name = "greedy,repetition_penalty=1.5"
+    row: Any = begin(request(PROMPTS[0], name, min_new_tokens=0), opened().vocabulary)
+    row.tokens = [7, 7, 11]
+    logits = 4 * torch.randn(1, len(opened().vocabulary.encode(PROMPTS[0])) + 400)
+    seen = torch.tensor([[*row.prompt, *row.tokens]])
+    assert int(seen.max()) < logits.shape[1]
+    logits[0, row.prompt[0]] = logits.max() + 0.5  # the likeliest token, which the penalty makes less likely
+    scores = RepetitionPenaltyLogitsProcessor(1.5)(seen, logits.clone())
+    ((token, log_p, log_q),) = sampling.draw(logits, [row], torch.tensor([], dtype=torch.long))
+    assert token == int(scores.argmax()) != row.prompt[0]
+    assert log_p == pytest.approx(float(logits.log_softmax(-1)[0, token]), abs=1e-4)  # that of the model itself
+    assert log_q is None
+
+
+@pytest.mark.parametrize("name", WITHOUT_PENALTY)
 def test_both_samplers_draw_the_same(name: str) -> None:
     torch.manual_seed(5)
     logits = 3 * torch.randn(64, 5000)

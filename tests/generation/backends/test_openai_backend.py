@@ -122,8 +122,10 @@ def test_calls_are_made_in_parallel_but_not_all_at_once(server: Server) -> None:
         ("somebody", "temperature=0.7,top_p=0.9", {"temperature": 0.7, "top_p": 0.9}),
         ("vllm", "top_k=40", {"top_k": 40, "min_p": 0.0, "repetition_penalty": 1.0}),
         ("vllm", "ancestral", {"top_k": 0, "top_p": 1.0}),
+        ("vllm", "min_p=0.1,repetition_penalty=1.2", {"min_p": 0.1, "repetition_penalty": 1.2}),
+        ("llamacpp", "min_p=0.1", {"min_p": 0.1, "repeat_penalty": 1.0}),
         ("llamacpp", "typical=0.3", {"typical_p": 0.3, "top_k": 0, "min_p": 0.0, "repeat_penalty": 1.0}),
-        ("llamacpp", "temperature=0.5,top_k=9", {"samplers": ["temperature", "top_k", "typ_p", "top_p"]}),
+        ("llamacpp", "temperature=0.5,top_k=9", {"samplers": ["temperature", "top_k", "typ_p", "top_p", "min_p"]}),
     ],
 )
 def test_each_kind_of_server_gets_requests_in_its_own_format(

@@ -20,7 +20,7 @@ from generation.backends.memory import token_bytes
 from generation.backends.prompt_cache import PromptCache, ReadPrompt
 from generation.backends.torch_engine import Pace, TorchEngine
 from generation.backends.transformers_backend import KEPT_PROMPT_TOKENS
-from tests.generation.support.tiny_models import PROMPTS, mixed, opened, reference_model, request, spec, tiny
+from tests.generation.support.tiny_models import PROMPTS, mixed, opened, reference_model, request, spec, texts_of, tiny
 
 
 def run_engine(engine: TorchEngine) -> dict[Any, Any]:
@@ -294,6 +294,19 @@ class TestLimits:
         )
         assert min(outcome.n_tokens for outcome in free) < 20
         assert min(outcome.n_tokens for outcome in barred) > 20  # twenty, and then at least the end
+
+    def test_a_text_ends_before_the_first_of_the_texts_that_stop_it(self) -> None:
+        (free,) = texts_of(opened().generate([request(seed=4, max_new_tokens=40)]))
+        late, early = free.text[25:28], free.text[9:12]
+        strings = (late, early, "not in it")
+        (stopped,) = texts_of(opened().generate([request(seed=4, max_new_tokens=40, stop_strings=strings)]))
+        assert stopped.text == free.text[: min(free.text.find(late), free.text.find(early))]
+        assert stopped.finish_reason == "stop"
+        # The tokens kept are the first of the free text; the others, and their log-probabilities, are dropped.
+        assert stopped.token_ids == free.token_ids[: stopped.n_tokens]
+        assert free.log_p is not None and stopped.log_p is not None and stopped.log_p > free.log_p
+        (unstopped,) = texts_of(opened().generate([request(seed=4, max_new_tokens=40, stop_strings=("not in it",))]))
+        assert (unstopped.text, unstopped.finish_reason) == (free.text, free.finish_reason)
 
     def test_a_text_stops_with_its_sentence(self) -> None:
         outcomes = opened().generate(

@@ -23,6 +23,11 @@ from generation.decoding.decoders import Decoder, DecoderError, Limits, expand_d
         ("beam=4", "beam=4"),
         ("top_p=0.9,temperature=0.7", "temperature=0.7,top_p=0.9"),
         ("temperature=0.1234567", "temperature=0.123457"),
+        ("min_p=0.05", "min_p=0.05"),
+        ("top_p=0.9,top_k=40", "top_k=40,top_p=0.9"),
+        ("repetition_penalty=1.2,temperature=0.7", "temperature=0.7,repetition_penalty=1.2"),
+        ("greedy, repetition_penalty=1.2", "greedy,repetition_penalty=1.2"),
+        ("top_p=0.9,repetition_penalty=1", "top_p=0.9"),
     ],
 )
 def test_a_decoder_has_one_name_which_is_read_back(text: str, name: str) -> None:
@@ -47,7 +52,13 @@ def test_a_decoder_has_one_name_which_is_read_back(text: str, name: str) -> None
         ("top_k=2.5", "whole number"),
         ("beam=1", "for one, use greedy"),
         ("beam=1000", "from 2 to 64"),
-        ("top_k=5,top_p=0.9", "one of top_k, top_p and typical"),
+        ("top_p=0.9,typical=0.9", "one of top_k, top_p, typical, min_p, or top_k with top_p"),
+        ("top_k=5,min_p=0.1", "top_k and min_p together"),
+        ("min_p=0", "min_p is 0; use a number above 0 and at most 1"),
+        ("repetition_penalty=0", "use 0.1 to 10. 1 changes nothing"),
+        ("beam=4,repetition_penalty=1.2", "beam takes no repetition_penalty; greedy does"),
+        ("greedy,top_p=0.9", "draw nothing at random"),
+        ("top_p=0.9,greedy", "is not a decoder"),
         ("top_p=0.5,top_p=0.6", "gives top_p twice"),
         ("beam=2,temperature=0.5", "draw nothing at random"),
     ],
@@ -158,3 +169,15 @@ def test_invalid_limits_are_refused(values: dict[str, Any], part: str) -> None:
 def test_a_decoder_of_wrong_types_is_refused() -> None:
     with pytest.raises(DecoderError, match="not a finite number"):
         Decoder(temperature=True)
+
+
+@pytest.mark.parametrize("strings", ["###", [""], [3], ("a", None)])
+def test_texts_that_stop_a_text_are_a_list_of_texts(strings: Any) -> None:
+    with pytest.raises(DecoderError, match="use a list of texts that are not empty"):
+        Limits(stop_strings=strings)
+
+
+def test_an_exact_number_of_tokens_has_no_texts_that_stop_it() -> None:
+    with pytest.raises(DecoderError, match="cannot also stop"):
+        Limits(exact=30, stop_strings=("###",))
+    assert Limits(stop_strings=["###"]).stop_strings == ("###",)  # type: ignore[arg-type]

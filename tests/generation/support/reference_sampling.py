@@ -51,6 +51,11 @@ def _kept(scores: Floats, weights: Floats, decoder: Decoder) -> Bools:
     possible: Bools
     if decoder.top_k is not None and decoder.top_k < scores.size:
         possible = scores >= np.partition(scores, -decoder.top_k)[-decoder.top_k]
+        if decoder.top_p is not None:  # of what top_k keeps
+            rest = np.where(possible, weights, np.float32(0))
+            possible = rest >= -_at_mass(-rest, rest, decoder.top_p)
+    elif decoder.min_p is not None:
+        possible = weights >= np.float32(decoder.min_p) * weights.max()
     elif decoder.top_p is not None and decoder.top_p < 1:
         possible = weights >= -_at_mass(-weights, weights, decoder.top_p)
     elif decoder.typical is not None and decoder.typical < 1:
