@@ -12,14 +12,16 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from analysis.input_errors import InputError
 from common.commands import ActionCommand, AddAction
 from common.words import counted
 from generation.backends.base import BackendError
 from generation.backends.requirements import why_not
 from generation.management import generate_output as output
+from generation.management.text_scores import write_scores
 from generation.models import GenerationRun, LanguageModel
 from generation.queueing import send_check
-from generation.registry import presence, registration
+from generation.registry import open_models, presence, registration
 from generation.registry.checking import check_model
 from generation.runs import lifecycle
 from generation.runs.export import csv_pieces, json_pieces
@@ -61,10 +63,17 @@ class Command(ActionCommand):
         retire = add("retire", "stop new runs from using a model; what it generated stays", self.retire)
         retire.add_argument("name")
         retire.add_argument("--undo", action="store_true", help="allow a retired model again")
+        score = add("score", "log-probabilities of given texts under a model, as new columns of a table", self.score)
+        score.add_argument("name", help="a model")
+        score.add_argument("file", type=Path, help="a CSV, TSV or JSON lines file with one text per row")
+        score.add_argument("--text", default="text", metavar="COL", help="column with the text (default: text)")
+        score.add_argument("--prompt", default="", metavar="COL", help="column with what comes before it")
+        score.add_argument("--tokens", action="store_true", help="also the log-probability of every token")
+        score.add_argument("-o", "--out", default="-", metavar="FILE", help="file to write (default: standard output)")
         self._add_run_actions(add)
 
     def explain(self, error: Exception) -> CommandError | None:
-        return CommandError(str(error)) if isinstance(error, BackendError) else None
+        return CommandError(str(error)) if isinstance(error, BackendError | InputError) else None
 
     def _add_run_actions(self, add: AddAction) -> None:
         apply = add("apply", "make the run that a run file describes, and start it", self.apply)
@@ -139,6 +148,15 @@ class Command(ActionCommand):
         model = registration.find_model(name)
         registration.retire_model(model_id=model.pk, retired=not undo, actor=ACTOR)
         self.say([f"{name} can be used again." if undo else f"{name} is retired: new runs cannot use it."])
+
+    def score(self, *, name: str, file: Path, text: str, prompt: str, tokens: bool, out: str) -> None:
+        model = registration.find_model(name)
+        if lacking := why_not(model.backend):
+            raise BackendError(lacking)
+        n_scored, without = write_scores(
+            open_models.backend_of(model), file, text=text, prompt=prompt, out=out, with_tokens=tokens
+        )
+        self.complain([f"{counted(n_scored, 'text')} scored.", *without])
 
     # --- runs ---
 
