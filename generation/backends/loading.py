@@ -18,6 +18,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel
 
 from generation.backends import gguf_cache
+from generation.backends.adapters import base_of, merged
 from generation.backends.base import LOADING, BackendError, ModelSpec, NoMemory
 from generation.backends.memory import available_bytes, is_out_of_memory
 
@@ -40,12 +41,15 @@ class Loaded:
 def load(spec: ModelSpec) -> Loaded:
     """The model in evaluation mode on its device. Raises BackendError."""
     transformers.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    location = _location(spec)
+    base = base_of(spec)
+    location = _location(base or spec)
     device = device_of(spec)
     dtype = dtype_of(spec, device)
     with alone(), plainly(spec), redirect_stderr(StringIO()):  # progress bars do not belong in a worker's log
-        _must_fit(spec, dtype, device)
-        model, tokenizer = _read(location, spec, DTYPES.get(dtype, torch.float32), device)
+        _must_fit(base or spec, dtype, device)
+        model, tokenizer = _read(location, base or spec, DTYPES.get(dtype, torch.float32), device)
+        if base is not None:
+            model = merged(model, spec)
         if dtype == "int8":
             from generation.backends.int8 import quantise
 

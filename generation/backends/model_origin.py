@@ -50,10 +50,12 @@ def made_with(backend: Backend) -> dict[str, Any]:
 
 def differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[str, str] | None:
     """Which weights there were and which there are, if these are known and differ. Other weights are another model;
-    other libraries, dtypes and devices are not."""
+    other libraries, dtypes and devices are not. Of an adapter, also the model that it changes."""
     for name in WEIGHTS:
         if before.get(name) and now.get(name) and before[name] != now[name]:
             return f"{name} {before[name]}", f"{name} {now[name]}"
+    if isinstance(before.get("base"), Mapping) and isinstance(now.get("base"), Mapping):
+        return differing(before["base"], now["base"])
     return None
 
 

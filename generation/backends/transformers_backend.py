@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from generation.backends import attention
+from generation.backends.adapters import base_of
 from generation.backends.base import BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.batch_rows import refused
 from generation.backends.loading import load
@@ -71,8 +72,15 @@ class TransformersBackend:
             device=str(self._device),
             gives_log_p=True,
             gives_log_q=True,
-            origin=origin_of(self.spec.source, *LIBRARIES, commit=getattr(self.model.config, "_commit_hash", None)),
+            origin=self._origin(),
         )
+
+    def _origin(self) -> dict[str, Any]:
+        commit = getattr(self.model.config, "_commit_hash", None)
+        if (base := base_of(self.spec)) is None:
+            return origin_of(self.spec.source, *LIBRARIES, commit=commit)
+        own = origin_of(self.spec.source, *LIBRARIES, "peft")
+        return own | {"base": {"source": base.source, **origin_of(base.source, *LIBRARIES, commit=commit)}}
 
     def count_tokens(self, text: str) -> int:
         return len(self.vocabulary.encode(text))

@@ -168,7 +168,7 @@ def test_the_tokens_kept_are_those_of_the_warpers_of_transformers(name: str) -> 
         if decoder.typical:
             scores = TypicalLogitsWarper(decoder.typical)(None, scores)
         if decoder.min_p:
-            scores = MinPLogitsWarper(decoder.min_p)(torch.tensor([[0]]), scores)
+            scores = MinPLogitsWarper(decoder.min_p)(torch.LongTensor([[0]]), scores)
         possible = {int(v) for v in torch.isfinite(scores[0]).nonzero()}
         q = scores.softmax(-1)[0]
         likely = {v for v in possible if q[v] > 0.0015}
