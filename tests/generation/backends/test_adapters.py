@@ -53,7 +53,7 @@ def test_the_origin_names_adapter_and_model(adapter: Path) -> None:
     assert (origin["base"]["source"], origin["base"]["sha256"]) == (str(tiny("llama")), checksum(tiny("llama")))
     other = origin | {"base": origin["base"] | {"sha256": "0" * 64}}
     assert differing(origin, origin) is None
-    assert differing(origin, other) == (f"sha256 {checksum(tiny("llama"))}", f"sha256 {'0' * 64}")
+    assert differing(origin, other) == ("sha256 " + checksum(tiny("llama")), "sha256 " + "0" * 64)
 
 
 @pytest.mark.parametrize(
