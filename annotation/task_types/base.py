@@ -344,7 +344,7 @@ class TaskType(Sources, Placements, Results, ABC):
         for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
             facts = ItemFacts() if page.item is None else facts_of_item[page.item]
             sources = [facts.context, *(text for group in facts.texts for text in group)]
-            for question in page.questions:
+            for question in (question for question in page.questions if question.writes):
                 least = self.least_words if question.required and page.item is not None else 1
                 for text in question.texts_in(page_answers.get(question.key)):
                     yield WrittenText(text, step, question.key, [*sources, question.label], least)

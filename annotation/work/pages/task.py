@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -30,10 +31,10 @@ from annotation.work.pages.edits import FIELD as EDITS
 from annotation.work.pages.edits import recording_context, store_sent_edits
 from annotation.work.pages.offers import NOT_PULLED, offers_notice, suggestion_context
 from annotation.work.pages.questionnaire import due_page
-from annotation.work.pages.sent_form import NOT_SAVED, timing_of
 from annotation.work.pages.start_brake import note_submission
 from annotation.work.pages.worker_page import (
     ALREADY_SENT,
+    NOT_SAVED,
     RETRY_SECONDS,
     UNAVAILABLE,
     Link,
@@ -43,6 +44,7 @@ from annotation.work.pages.worker_page import (
     once_more,
     page,
     problems_of,
+    timing_of,
     unavailable,
     workers_page,
 )
@@ -213,18 +215,20 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     edits = typed.pop(EDITS, "")
     try:
         outcome = once_more(
-            lambda: submit_step(
+            partial(
+                submit_step,
                 assignment_id=form.assignment,
                 participant_id=seat.participant,
                 number=form.step,
                 data=typed,
-                timing=timing_of(typed.get("timing", "")),
+                timing=timing_of(typed),
             )
         )
     except UNAVAILABLE:
         logger.exception("A step could not be stored")
         return _same_page(request, token, seat, form, typed, notice=NOT_SAVED, status=503)
-    store_sent_edits(edits, seat.participant)
+    if edits:
+        store_sent_edits(edits, seat.participant)
     if outcome.kind == "submitted":
         note_submission(seat.participant)
     if outcome.kind in ("stored", "repeated", "waiting", "submitted"):
