@@ -165,8 +165,16 @@ WHERE p.hit_id = %s ORDER BY p.position
 """
 
 
-def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database ids and data of a hit's items, in order.
+@dataclass(frozen=True, slots=True)
+class HitItems:
+    """The items of a hit, in order: their database ids, and what is shown of each."""
+
+    ids: tuple[int, ...]
+    items: tuple[ItemData, ...]
+
+
+def hit_items(hit_id: int) -> HitItems:
+    """The items of a hit.
 
     They are cached until a worker's texts are deleted: nothing else changes items that somebody may have seen.
     """
@@ -183,15 +191,14 @@ def _texts_epoch() -> int:
 
 
 @lru_cache(maxsize=20_000)
-def _hit_items(hit_id: int, epoch: int) -> tuple[tuple[int, ItemData], ...]:
-    return tuple(
-        (pk, ItemData(external_id, sql.from_json(Item, "payload", payload), role))
-        for pk, external_id, payload, role in sql.fetch_all(_HIT_ITEMS, hit_id)
-    )
+def _hit_items(hit_id: int, epoch: int) -> HitItems:
+    rows = sql.fetch_all(_HIT_ITEMS, hit_id)
+    items = (ItemData(name, sql.from_json(Item, "payload", payload), role) for _, name, payload, role in rows)
+    return HitItems(tuple(pk for pk, *_ in rows), tuple(items))
 
 
 def shown_items(hit_id: int) -> list[ItemData]:
-    return [data for _, data in hit_items(hit_id)]
+    return list(hit_items(hit_id).items)
 
 
 @lru_cache(maxsize=1024)

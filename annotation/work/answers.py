@@ -213,7 +213,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         for number, name, answers, timing in (row[9:13] for row in rows)
         if number is not None
     ]
-    instrument, items = live_instrument(arm_id), hit_items(hit_id)
+    instrument, of_hit = live_instrument(arm_id), hit_items(hit_id)
     offers = offers_to(assignment_id, instrument)
     return OpenWork(
         id=assignment_id,
@@ -226,8 +226,8 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         excluded=bool(excluded),
         extra=bool(extra),
         announced=bool(rows[0][13]),
-        item_ids=[pk for pk, _ in items],
-        shown=instrument.shown([item for _, item in items], order, offers),
+        item_ids=of_hit.ids,
+        shown=instrument.shown(of_hit.items, order, offers),
         instrument=instrument,
         steps=steps,
     )

@@ -166,7 +166,7 @@ def _store_offers(
             {
                 "study": sql.Found("(SELECT study_id FROM annotation_hit WHERE id = %s)", (hit_id,)),
                 "assignment": assignment_id,
-                "item": None if page.item is None else hit_items(hit_id)[page.item][0],
+                "item": None if page.item is None else hit_items(hit_id).ids[page.item],
                 "step": number,
                 "side": ask.side,
                 "number": needed.pull or 1,

@@ -131,7 +131,7 @@ def written_texts(pages: Sequence[Page], answers: Sequence[Answers]) -> list[Wri
     """The free texts that are long enough to compare, in the order of the pages."""
     texts = []
     for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
-        for question in (question for question in page.questions if question.writes):
+        for question in page.questions:
             for text in question.texts_in(page_answers.get(question.key)):
                 digest, words = blake2b(normalised(text).encode(), digest_size=16), count_words(text)
                 texts.append(Written(text, digest.hexdigest(), WrittenText(text, step, question.key).place, words))

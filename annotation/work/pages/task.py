@@ -163,13 +163,13 @@ def _step_page(
 ) -> HttpResponse:
     instrument = live_instrument(position.arm_id)
     opened = open_page(instrument, due.assignment_id, hit_id=due.hit_id, order=due.order, number=due.number)
-    walk, due_page = opened.walk, opened.page
+    walk, steps, due_page = opened.walk, opened.walk.length, opened.page
     if due_page is None:
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     on_platform = read_seat(token).assignment is not None
     # Who has sent some pages, or has only this one to send, can finish whoever has the place.
-    can_finish = due.number or walk.length == 1
+    can_finish = due.number or steps == 1
     time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
     rule, fixed = position.part_pay, position.part_pay_amount
     typed = values or due_page.initial
@@ -181,7 +181,7 @@ def _step_page(
         **due_page.context,
         "page": due_page,
         "at": due.number + 1,
-        "steps": walk.length,
+        "steps": steps,
         "study_title": position.title,
         "contact": position.contact,
         "many": position.hits_per_worker != 1,
@@ -195,11 +195,11 @@ def _step_page(
         "errors": errors or {},
         "problems": problems_of(due_page, errors or {}),
         "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
-        "feedback_box": position.feedback_box and due.number + 1 == walk.length,
+        "feedback_box": position.feedback_box and due.number + 1 == steps,
         "action": work_address,
         **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},
         "on_platform": on_platform,
-        "part_pay": part_of_reward(rule=rule, fixed=fixed, reward=due.reward, done=due.number, in_all=walk.length),
+        "part_pay": part_of_reward(rule=rule, fixed=fixed, reward=due.reward, done=due.number, in_all=steps),
         "gold": gold,
         **suggestion_context(opened, due.number, work_address, typed=typed, refused=pull_refused),
         **(recording_context(instrument, due_page, due.assignment_id, due.number) if opened.waiting is None else {}),
