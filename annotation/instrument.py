@@ -6,15 +6,18 @@ that a worker's texts can be deleted from items.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+
+from django.conf import settings
 
 from analysis.quality_control.rules import Settings
 from annotation import sql
 from annotation.languages import Voice
 from annotation.models import Arm, Assignment, Item, Pull, Study
-from annotation.redaction_journal import texts_epoch
+from annotation.redaction_journal import NAME as REDACTIONS
 from annotation.task_types.base import Answers, FixedPages, Page, Shown, TaskType
 from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import ItemData, Json
@@ -35,6 +38,11 @@ class Instrument:
     gold_feedback: bool = False
     voice: Voice = Voice("en")  # noqa: RUF009 - frozen
     asked: Questionnaires = Questionnaires.NONE
+    #: Whether pages may ask for live suggestions.
+    asks: bool = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "asks", bool(self.task.suggesters(self.config)))
 
     @classmethod
     def of(cls, study: Study, arm: Arm | None = None) -> Instrument:
@@ -51,11 +59,6 @@ class Instrument:
         return Shown(items, self.config, self.texts, order, self.arm, offers)
 
     @property
-    def asks(self) -> bool:
-        """Whether pages may ask for live suggestions."""
-        return bool(self.task.suggesters(self.config))
-
-    @property
     def records_edits(self) -> bool:
         """Whether pages may record how workers type."""
         return self.task.records_edits(self.config)
@@ -69,7 +72,9 @@ class Instrument:
 
     def pages(self, shown: Shown, answers: Sequence[Answers]) -> list[Page]:
         """The pages that ``answers`` answer, and the one after them if there is one."""
-        return self.walk(shown).through(answers)
+        walk = self.walk(shown)
+        pages, following = walk.answered(answers), walk.page(len(answers), lambda: answers)
+        return pages if following is None else [*pages, following]
 
 
 def _common(study: Study) -> tuple[Settings, bool, Voice, Questionnaires]:
@@ -104,17 +109,20 @@ class Walk:
             self._made[number] = with_image(self.fixed.page_at(self.shown, number), self.shown)
         return self._made[number]
 
+    def lacks_offers(self, page: Page, number: int) -> bool:
+        """Whether page ``number`` needs suggestions that it has not shown yet."""
+        return bool(page.asks) and not {ask.side for ask in page.asks} <= set(self.shown.offers.at(number))
+
     def is_complete(self, answers: Sequence[Answers]) -> bool:
         """Whether all pages are answered."""
         length = self.length if self.fixed else None
         return self.task.next_page(self.shown, answers) is None if length is None else len(answers) >= length
 
-    def through(self, answers: Sequence[Answers]) -> list[Page]:
-        """The pages that ``answers`` answer, and the one after them if there is one."""
+    def answered(self, answers: Sequence[Answers]) -> list[Page]:
+        """The pages that ``answers`` answer."""
         pages: list[Page] = []
-        for number in range(len(answers) + 1):
-            before = answers[:number]
-            page = self.page(number, partial(list, before))
+        for number in range(len(answers)):
+            page = self.page(number, partial(list, answers[:number]))
             if page is None:
                 break
             pages.append(page)
@@ -157,24 +165,40 @@ WHERE p.hit_id = %s ORDER BY p.position
 """
 
 
-def hit_items(hit_id: int) -> tuple[tuple[int, ItemData], ...]:
-    """Database ids and data of a hit's items, in order.
+@dataclass(frozen=True, slots=True)
+class HitItems:
+    """The items of a hit, in order: their database ids, and what is shown of each."""
+
+    ids: tuple[int, ...]
+    items: tuple[ItemData, ...]
+
+
+def hit_items(hit_id: int) -> HitItems:
+    """The items of a hit.
 
     They are cached until a worker's texts are deleted: nothing else changes items that somebody may have seen.
     """
-    return _hit_items(hit_id, texts_epoch())
+    return _hit_items(hit_id, _texts_epoch())
+
+
+def _texts_epoch() -> int:
+    """A number that is different after each redaction. Machines that share VAR share it."""
+    try:
+        # Asked several times for each page of a worker.
+        return os.stat(f"{settings.VAR}/{REDACTIONS}").st_mtime_ns  # noqa: PTH116 - a Path takes ten times as long
+    except FileNotFoundError:
+        return 0
 
 
 @lru_cache(maxsize=20_000)
-def _hit_items(hit_id: int, epoch: int) -> tuple[tuple[int, ItemData], ...]:
-    return tuple(
-        (pk, ItemData(external_id, sql.from_json(Item, "payload", payload), role))
-        for pk, external_id, payload, role in sql.fetch_all(_HIT_ITEMS, hit_id)
-    )
+def _hit_items(hit_id: int, epoch: int) -> HitItems:
+    rows = sql.fetch_all(_HIT_ITEMS, hit_id)
+    items = (ItemData(name, sql.from_json(Item, "payload", payload), role) for _, name, payload, role in rows)
+    return HitItems(tuple(pk for pk, *_ in rows), tuple(items))
 
 
 def shown_items(hit_id: int) -> list[ItemData]:
-    return [data for _, data in hit_items(hit_id)]
+    return list(hit_items(hit_id).items)
 
 
 @lru_cache(maxsize=1024)

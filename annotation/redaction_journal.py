@@ -8,7 +8,6 @@ restored, it lists whom to redact again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,12 +38,3 @@ def journal_entries() -> Iterator[Entry]:
     for line in path.read_text().splitlines() if path.exists() else []:
         fields = json.loads(line)
         yield Entry(fields["participant"], fields["study"], datetime.fromisoformat(fields["at"]))
-
-
-def texts_epoch() -> int:
-    """A number that is different after each redaction. Machines that share VAR share it."""
-    try:
-        # Asked several times for each page of a worker.
-        return os.stat(f"{settings.VAR}/{NAME}").st_mtime_ns  # noqa: PTH116 - a Path takes ten times as long to make
-    except FileNotFoundError:
-        return 0

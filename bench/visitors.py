@@ -198,9 +198,12 @@ def _loaded(visitor: Visitor, page: Page) -> Page:
 
 
 def join_marketplace(link: str, name: str) -> Visitor:
-    """A new worker of the marketplace, signed in."""
+    """A new worker of the marketplace, signed in. Raises Stuck."""
     visitor = Visitor()
-    form = visitor.get(link).forms[-1]
+    page = visitor.get(link)
+    form = next((form for form in page.forms if "password" in form.values), None)  # others choose the language
+    if form is None:
+        raise Stuck(f"{page.url} has no form for a new account.")
     visitor.post(form.action, form.values | {"username": name, "password": f"long enough for {name}", "country": "DE"})
     return visitor
 

@@ -64,6 +64,11 @@ def compared_words(text: str) -> list[str]:
     return _COMPARED.findall(folded if folded.isascii() else _INVISIBLE.sub("", folded))  # type: ignore[no-any-return]
 
 
+def normalised(text: str) -> str:
+    """The compared words with single spaces: the same for texts that differ only in case and punctuation."""
+    return " ".join(compared_words(text))
+
+
 def is_blank(text: str) -> bool:
     """Whether there is nothing to see: only spaces, invisible characters or marks without a letter."""
     return _VISIBLE.search(text) is None

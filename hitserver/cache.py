@@ -51,13 +51,13 @@ def _or_locally(name: str, *, writes: bool = True) -> Callable[..., Any]:
     """
 
     def method(self: WithFallback, *args: Any, **kwargs: Any) -> Any:
-        if not (self.outage.skips() if writes else self.outage.is_on):
+        if not self.outage.is_on or (writes and not self.outage.skips()):
             try:
                 answer = getattr(self.shared, name)(*args, **kwargs)
             except (RedisError, OSError) as error:
                 self.outage.begin(logger, error)
             else:
-                if writes:
+                if writes and self.outage.is_on:
                     self.outage.end(logger)
                 return answer
         return getattr(self.local, name)(*args, **kwargs)

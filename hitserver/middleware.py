@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.loader import render_to_string
 from django.urls import Resolver404, resolve
 
-from hitserver.upload_limits import most_bytes, too_large
+from hitserver.errors import problem
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 HEADER = "Content-Security-Policy"
+#: Workers' pages accept only text: anybody may have a link, so nobody can send files there.
+TEXT_ONLY = ("/w/", "/s/", "/p/")
 
 
 def policy(frame_ancestors: Sequence[str] = (), form_sites: Sequence[str] = ()) -> str:
@@ -42,6 +45,22 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+def most_bytes(path: str) -> int:
+    """The largest body that any view at this address reads."""
+    if path.startswith(TEXT_ONLY):
+        return min(settings.DATA_UPLOAD_MAX_MEMORY_SIZE, settings.MAX_UPLOAD_BYTES)
+    return settings.MAX_UPLOAD_BYTES
+
+
+def too_large(path: str, most: int) -> HttpResponse:
+    """The answer to a request with more than ``most`` bytes: a page, or JSON for programs."""
+    limit = f"{most / 1024**2:,.4g} MB"
+    if path.startswith("/api/"):
+        detail = f"At most {limit} can be sent to this server at once. Send less, such as fewer items."
+        return problem(413, "too-large", "Too large", detail)
+    return HttpResponse(render_to_string("too_large.html", {"most": limit}), status=413)
 
 
 def upload_limit(get_response: GetResponse) -> GetResponse:

@@ -26,8 +26,7 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from hitserver.arriving import Head, Unacceptable, read_head, response
 from hitserver.middleware import HEADER as POLICY_HEADER
-from hitserver.middleware import policy
-from hitserver.upload_limits import most_bytes, too_large
+from hitserver.middleware import most_bytes, policy, too_large
 
 READ_BYTES = 64 * 1024
 #: There is always room for a body up to the first size. Larger ones share a budget; beyond it, a thread reads them.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from analysis.quality_control import answers, texts
@@ -195,12 +194,13 @@ class Settings:
 def find_in(work: Work, settings: Settings) -> Iterator[Finding]:
     """What the quick rules find in one submission: no model, no other submission. In the order of RULES."""
     for rule in RULES:
-        finds = rule.finds
+        threshold = settings.thresholds[rule.name]
+        if rule.finds is None or threshold is None:
+            continue
         if rule.name == "contradictory":
-            finds = partial(answers.contradictory, opposites=settings.opposites)
-        threshold = settings.at(rule.name)
-        if finds is not None and threshold is not None:
-            yield from finds(work, threshold)
+            yield from answers.contradictory(work, threshold, settings.opposites)
+        else:
+            yield from rule.finds(work, threshold)
 
 
 def find_in_words(work: Work, settings: Settings) -> Iterator[Finding]:

@@ -6,19 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from analysis.quality_control.work import Finding, Work, WrittenText
-from common.text_length import compared_words, count_words
+from common.text_length import compared_words, count_words, normalised
 from common.words import counted
 
 #: Shorter texts share all their words with many others.
 LEAST_COPIED = 5
-
-
-def normalised(text: str) -> str:
-    """Only the words, in lower case with single spaces, to compare texts when looking for copies.
-
-    In scripts without spaces, such as Chinese, each character stands alone.
-    """
-    return " ".join(compared_words(text))
 
 
 def too_short(work: Work, threshold: float) -> Iterator[Finding]:
@@ -32,8 +24,7 @@ def too_short(work: Work, threshold: float) -> Iterator[Finding]:
 def copied(work: Work, threshold: float) -> Iterator[Finding]:
     """A text that the page showed: the share of its words that are one run of a source."""
     for text in work.texts:
-        words = compared_words(text.text)
-        sources = [compared_words(source) for source in text.sources]
+        words, *sources = map(compared_words, (text.text, *text.sources))
         share = max((copied_share(words, source) for source in sources), default=0.0)
         if share and share >= threshold:
             detail = f"{text.quoted} is copied from what was shown ({share:.0%} of its words)."

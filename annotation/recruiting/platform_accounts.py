@@ -84,7 +84,21 @@ def checked_account(*, entry: Entry, keys: Keys, unchecked: bool = False, actor:
 @transaction.atomic
 def save_account(*, account: PlatformAccount, actor: str) -> PlatformAccount:
     """Save a new account under a short name made from its title. Raises Invalid if that is impossible."""
-    _save_with_slug(account)
+    stem = slugify(account.title)[:50].strip("-") or account.platform
+    used_slugs = set(PlatformAccount.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    names = [stem, *(f"{stem}-{number}" for number in range(2, TRIES))]
+    for name in names:
+        if name in used_slugs:
+            continue
+        account.slug = name
+        try:
+            with transaction.atomic():
+                account.save(force_insert=True)
+        except IntegrityError:
+            continue  # somebody has just taken it
+        break
+    else:
+        raise invalid("title", "Too many accounts have this title.", "Choose another.")
     _log(account, actor, "platform account added", checked=account.checked_at is not None)
     return account
 
@@ -236,24 +250,6 @@ def _balance(account: PlatformAccount) -> Decimal | None:
             trouble.fix = f"Check the project “{account.project}”: it may be another researcher’s."
             trouble.args = (f"{trouble.what} {trouble.fix}",)
         raise
-
-
-def _save_with_slug(account: PlatformAccount) -> None:
-    """Saves a new account under a short name made from its title. Raises Invalid if that is impossible."""
-    stem = slugify(account.title)[:50].strip("-") or account.platform
-    used_slugs = set(PlatformAccount.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
-    names = [stem, *(f"{stem}-{number}" for number in range(2, TRIES))]
-    for name in names:
-        if name in used_slugs:
-            continue
-        account.slug = name
-        try:
-            with transaction.atomic():
-                account.save(force_insert=True)
-        except IntegrityError:
-            continue  # somebody has just taken it
-        return
-    raise invalid("title", "Too many accounts have this title.", "Choose another.")
 
 
 def _log(account: PlatformAccount, actor: str, action: str, **detail: Any) -> None:

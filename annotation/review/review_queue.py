@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
 from django.db.models import Avg, Count, Max, Q, QuerySet
 from django.utils import timezone
@@ -249,7 +248,9 @@ def _of_pay(bulk: BulkAction, fees: FeesOf) -> Preview:
     workers: set[int | None] = set()
     charged: dict[str, Fees] = {}
     for row in bulk.rows:
-        paid = paid_by_row[_subject(row)]
+        # If nothing arrived here, the row is about what the platform reports.
+        kind = "outside" if row.get("submission") is None else "submission"
+        paid = paid_by_row[(kind, row[kind])]
         decision = row.get("decision", bulk.action)
         if reason := _why_not(decision, paid):
             left_out[reason] += 1
@@ -285,12 +286,6 @@ def _why_not(decision: str, paid: _Paid) -> str:
         return "asked for before"
     allowed = {"reject": REJECTABLE, "ask_back": RETURNABLE}.get(decision, APPROVABLE)
     return "" if paid.state in allowed else NOT_NOW.get(paid.state, "not to be decided")
-
-
-def _subject(row: Mapping[str, Any]) -> tuple[str, int]:
-    """What a row is about: a submission or, if nothing arrived here, what the platform reports (``outside``)."""
-    kind = "outside" if row.get("submission") is None else "submission"
-    return kind, row[kind]
 
 
 def _rows(bulk: BulkAction) -> dict[tuple[str, int], _Paid]:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from annotation.audit import record
 from annotation.models import Item, ItemAuthor, ItemFeed, Study
-from annotation.platforms.calls import Json
 from annotation.platforms.paying_accounts import ACCOUNT, choice_problems
 from annotation.studies.images import copy_media
 from annotation.studies.spec import spec_of
@@ -28,10 +25,17 @@ def duplicate_study(*, study: Study, slug: str, title: str, with_items: bool, ac
     left out. Raises Invalid.
     """
     spec = spec_of(study)
+    # Without accounts that the owner of the duplicate may not use: they choose another.
+    refused = {
+        problem.where.split(".")[1] for problem in choice_problems(spec.platforms, {}, [owner] if owner else None)
+    }
     spec = replace(
         spec,
         values=dict(spec.values) | {"slug": slug, "title": title},
-        platforms=_without_others_accounts(spec.platforms, owner),
+        platforms={
+            name: dict(settings) | ({ACCOUNT: ""} if name in refused else {})
+            for name, settings in spec.platforms.items()
+        },
     )
     draft = create_study(spec=spec, actor=actor, owner=owner)
     draft.duplicated_from = study
@@ -40,12 +44,6 @@ def duplicate_study(*, study: Study, slug: str, title: str, with_items: bool, ac
     record(study=draft, actor=actor, action="duplicate", of=study.slug, items=count)
     draft.refresh_from_db()
     return draft
-
-
-def _without_others_accounts(platforms: Mapping[str, Mapping[str, Any]], owner: User | None) -> dict[str, Json]:
-    """The settings without accounts that the owner of the duplicate may not use: they choose another."""
-    refused = {problem.where.split(".")[1] for problem in choice_problems(platforms, {}, [owner] if owner else None)}
-    return {name: dict(settings) | ({ACCOUNT: ""} if name in refused else {}) for name, settings in platforms.items()}
 
 
 def _copy_items(study: Study, draft: Study) -> int:

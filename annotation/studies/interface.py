@@ -93,12 +93,9 @@ def _belongs(name: str, own: str) -> bool:
 
 @lru_cache(maxsize=1)
 def _all_texts() -> tuple[InterfaceText, ...]:
-    return tuple(_parsed(TEMPLATE.read_text(encoding="utf-8")))
-
-
-def _parsed(template: str) -> Iterator[InterfaceText]:
-    """The entries of a template of catalogues."""
-    for entry in template.split("\n\n"):
+    """The entries of the template of catalogues."""
+    texts = []
+    for entry in TEMPLATE.read_text(encoding="utf-8").split("\n\n"):
         files: list[str] = []
         ids = {"msgid": "", "msgid_plural": ""}
         key = ""
@@ -112,7 +109,8 @@ def _parsed(template: str) -> Iterator[InterfaceText]:
             elif line.startswith('"') and key in ids:
                 ids[key] += ast.literal_eval(line)
         if ids["msgid"]:
-            yield InterfaceText(ids["msgid"], ids["msgid_plural"], tuple(files))
+            texts.append(InterfaceText(ids["msgid"], ids["msgid_plural"], tuple(files)))
+    return tuple(texts)
 
 
 def check_interface(*, task: TaskType, interface: Mapping[str, object]) -> tuple[dict[str, str], list[Problem]]:

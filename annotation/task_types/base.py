@@ -343,7 +343,7 @@ class TaskType(Sources, Placements, Results, ABC):
         facts_of_item = {index: self.describe_item(item.payload) for index, item in enumerate(shown.items)}
         for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
             facts = ItemFacts() if page.item is None else facts_of_item[page.item]
-            sources = [facts.context, *(text for group in facts.texts for text in group)]
+            sources = [facts.context, *chain.from_iterable(facts.texts)]
             for question in page.questions:
                 least = self.least_words if question.required and page.item is not None else 1
                 for text in question.texts_in(page_answers.get(question.key)):

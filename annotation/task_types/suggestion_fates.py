@@ -5,12 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 from analysis.description import TEXT, Point, Scale
-from analysis.quality_control.texts import normalised
 from annotation.task_types.base import Page, RatingData
 from annotation.task_types.kinds.choice import ChoiceQuestion
 from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.offers import OfferData
 from annotation.task_types.questions import Question
+from common.text_length import normalised
 
 KEPT, EDITED, DELETED = 1.0, 2.0, 3.0
 FATE = Scale("fate", "nominal", (Point(KEPT, "Kept"), Point(EDITED, "Edited"), Point(DELETED, "Deleted")))

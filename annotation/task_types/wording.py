@@ -73,14 +73,20 @@ def scale_texts(topic: str, scale: Scale, group: str) -> list[Text]:
 
 def worded(topic: str, scale: Scale, texts: Mapping[str, str]) -> Scale:
     """The scale in the study's words. Points without texts do not change."""
+    names = _names_of_texts(topic, scale)
     words = tuple(
-        (
-            texts.get(f"{topic}.{point.key}.label", point.label),
-            texts.get(f"{topic}.{point.key}.description", point.description),
-        )
-        for point in scale.points
+        [
+            (texts.get(label, point.label), texts.get(line, point.description))
+            for point, (label, line) in zip(scale.points, names, strict=True)
+        ]
     )
     return _worded(scale, words)
+
+
+@lru_cache(maxsize=512)
+def _names_of_texts(topic: str, scale: Scale) -> tuple[tuple[str, str], ...]:
+    """Of each point, the names of its two texts."""
+    return tuple((f"{topic}.{point.key}.label", f"{topic}.{point.key}.description") for point in scale.points)
 
 
 @lru_cache(maxsize=512)

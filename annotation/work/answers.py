@@ -35,8 +35,8 @@ from annotation.task_types.questions import Answer, clean_text
 from annotation.webhook_events import messages_of_submission, wake_on_commit
 from annotation.work.allocation import continue_as_extra, revive_late
 from annotation.work.cancelling_offers import cancel_offers
-from annotation.work.due_questionnaires import may_begin
-from annotation.work.offers import closing, lacks_offers, request_offers
+from annotation.work.due_questionnaires import due_before
+from annotation.work.offers import closing, request_offers
 from annotation.work.quick_rules import Sent, Where, findings_in, flag_columns, written_texts
 from annotation.work.taking_back import take_back
 from common.text_length import is_blank
@@ -98,11 +98,12 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         work = reopened
     elif work.state != State.ACCEPTED:
         return Outcome("ended")
-    walk, before = work.walk(), work.answers()
+    before, walk = work.answers(), work.walk()
     page = walk.page(number, lambda: before)
-    if number > len(before) or page is None or not may_begin(work.instrument, work.participant_id, number):
+    is_early = number > len(before) or (number == 0 and due_before(work.participant_id, work.instrument.asked))
+    if is_early or page is None:
         return Outcome("stale")
-    if lacks_offers(walk, page, number):
+    if walk.lacks_offers(page, number):
         return Outcome("waiting")
     with speaking(work.instrument.voice):
         answers, errors = page.clean(data)
@@ -112,21 +113,21 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     step, now = SentStep(number, page.name, answers, clean_timing(timing, page)), timezone.now()
     offered = page.asks or page.pulls
     uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, answers)) if offered else []
-    if not walk.is_complete([*before, answers]):
-        _store(work, step, now, uses)
-        _cancel_needless(work.id, number, page)
-        if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, answers])):
-            # The suggesters write while the browser loads the page. If this fails, the page requests the texts itself.
-            request = partial(request_offers, assignment_id=work.id, number=number + 1, page=following)
-            transaction.on_commit(request, robust=True)
-        return Outcome("stored")
-    feedback = clean_text(data.get("feedback", ""))[:MOST_FEEDBACK]
-    feedback = "" if is_blank(feedback) else feedback
-    _store(work, step, now, uses, _completion(work, walk, step, now, feedback=feedback))
-    if work.announced:
-        wake_on_commit()
-    _cancel_needless(work.id, number, page)
-    return Outcome("submitted", complete=True)
+    complete = walk.is_complete([*before, answers])
+    completion = _completion(work, walk, step, now, feedback=data.get("feedback", "")) if complete else []
+    _store(work, step, now, uses, completion)
+    if page.pulls:
+        # A page with a button can be sent while suggestions are on their way. Nobody would see them any more.
+        cancel_offers(assignments=[work.id], number=number)
+    if complete:
+        if work.announced:
+            wake_on_commit()
+        return Outcome("submitted", complete=True)
+    if work.instrument.asks and (following := walk.page(number + 1, lambda: [*before, answers])):
+        # The suggesters write while the browser loads the page. If this fails, the page requests the texts itself.
+        request = partial(request_offers, assignment_id=work.id, number=number + 1, page=following)
+        transaction.on_commit(request, robust=True)
+    return Outcome("stored")
 
 
 def _reopened(work: OpenWork) -> OpenWork | None:
@@ -140,12 +141,6 @@ def _reopened(work: OpenWork) -> OpenWork | None:
         return work
     has_work = bool(work.steps) or work.walk().length == 1
     return replace(work, extra=True) if has_work and continue_as_extra(**claim) else None
-
-
-def _cancel_needless(assignment_id: int, number: int, page: Page) -> None:
-    """A page with a button can be sent while suggestions are on their way. Nobody would see them any more."""
-    if page.pulls:
-        cancel_offers(assignments=[assignment_id], number=number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,30 +207,29 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
     if not rows:
         raise Assignment.DoesNotExist
     state, hit_id, order, accepted_at, arm_id, study_id, synthetic, excluded, extra = rows[0][:9]
-    instrument, items = live_instrument(arm_id), hit_items(hit_id)
+    accepted_at, order = sql.aware(accepted_at), sql.from_json(Assignment, "order", order)
+    steps = [
+        SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
+        for number, name, answers, timing in (row[9:13] for row in rows)
+        if number is not None
+    ]
+    instrument, of_hit = live_instrument(arm_id), hit_items(hit_id)
+    offers = offers_to(assignment_id, instrument)
     return OpenWork(
         id=assignment_id,
         state=state,
         hit_id=hit_id,
         study_id=study_id,
         participant_id=participant_id,
-        accepted_at=sql.aware(accepted_at),
+        accepted_at=accepted_at,
         synthetic=bool(synthetic),
         excluded=bool(excluded),
         extra=bool(extra),
         announced=bool(rows[0][13]),
-        item_ids=[pk for pk, _ in items],
-        shown=instrument.shown(
-            [item for _, item in items],
-            sql.from_json(Assignment, "order", order),
-            offers_to(assignment_id, instrument),
-        ),
+        item_ids=of_hit.ids,
+        shown=instrument.shown(of_hit.items, order, offers),
         instrument=instrument,
-        steps=[
-            SentStep(number, name, sql.from_json(Step, "answers", answers), sql.from_json(Step, "timing", timing))
-            for number, name, answers, timing in (row[9:13] for row in rows)
-            if number is not None
-        ],
+        steps=steps,
     )
 
 
@@ -270,14 +264,16 @@ def _completion(
 ) -> list[sql.Statement]:
     """The submission with its ratings, flags and outputs, and the hit's count."""
     steps = [*work.steps, last_step]
-    pages = walk.through([step.answers for step in steps])
+    answers = [step.answers for step in steps]
+    pages = walk.answered(answers)
+    feedback = clean_text(feedback)[:MOST_FEEDBACK]
     seconds = (now - work.accepted_at).total_seconds()
     submission = {
         "assignment": sql.Found(_IF_SUBMITTED, (work.id,)),
         "study": work.study_id,
         "participant": work.participant_id,
-        "answers": [step.answers for step in steps],
-        "feedback": feedback,
+        "answers": answers,
+        "feedback": "" if is_blank(feedback) else feedback,
         "seconds": seconds,
         "received_at": now,
     }
@@ -291,6 +287,7 @@ def _completion(
     flagged = bool(flags) and not work.excluded
     messages = messages_of_submission(work.study_id, its, now, flagged=flagged) if work.announced else []
     derived = [
+        (Submission, [submission]),
         (Rating, derive_ratings(work, whole_work.ratings, steps, submission=its, now=now)),
         (Flag, flags),
         (TextPrint, [{"study": work.study_id, "submission": its, "digest": text.digest} for text in texts]),
@@ -298,8 +295,7 @@ def _completion(
         (Review, [links | LEFT_OUT] if work.excluded else []),
         (WebhookDelivery, messages),
     ]
-    statements = [sql.insertion(Submission, submission)]
-    statements += [sql.insertion(model, *rows) for model, rows in derived if rows]
+    statements = [sql.insertion(model, *rows) for model, rows in derived if rows]
     return statements if work.extra else [*statements, (_ONE_MORE, [work.hit_id])]
 
 
@@ -346,7 +342,7 @@ def sent_work(work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], 
 def stored_work(*, submission: Submission) -> Sent:
     """A submission read back from its steps."""
     work = _open_work(submission.assignment_id, submission.participant_id)
-    pages = work.walk().through(work.answers())
+    pages = work.walk().answered(work.answers())
     return sent_work(work, pages, work.steps, submission.seconds)
 
 
@@ -437,7 +433,7 @@ def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:
     Use it after fixing a mistake in a type's ``ratings`` hook. If nothing changes, nothing is written.
     """
     work = _open_work(submission.assignment_id, submission.participant_id)
-    pages = work.walk().through(work.answers())
+    pages = work.walk().answered(work.answers())
     rows = work.instrument.task.ratings(work.shown, pages, work.answers())
     derived = derive_ratings(work, rows, work.steps, submission=submission.pk, now=submission.received_at)
     columns = ("item", "question", "target", "scale", "value", "text", "seconds")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotation.instrument import Instrument
 from annotation.models import QuestionnaireReply
 from annotation.task_types.base import Answers
 from annotation.task_types.questionnaires import AFTER, BEFORE, COMPREHENSION, Checked, Questionnaires
@@ -34,11 +33,6 @@ def due_after(participant_id: int, asked: Questionnaires) -> Due | None:
     if not asked.after or any(name == AFTER for name, *_ in replies_of(participant_id)):
         return None
     return Due(AFTER)
-
-
-def may_begin(instrument: Instrument, participant_id: int, number: int) -> bool:
-    """Whether a step may be sent: the first one only after everything that comes before it."""
-    return number > 0 or due_before(participant_id, instrument.asked) is None
 
 
 def replies_of(participant_id: int) -> list[Reply]:

@@ -41,7 +41,7 @@ def feedback_on(instrument: Instrument, shown: Shown, answers: Sequence[Answers]
     checks = {item.external_id: check for item in shown.items if (check := check_of(item)) and check.role == "gold"}
     if not instrument.gold_feedback or not checks or not answers:
         return []
-    pages = instrument.pages(shown, answers)[: len(answers)]
+    pages = instrument.walk(shown).answered(answers)
     judges = (_Judge(instrument.task, shown, pages, list(answers), name, check) for name, check in checks.items())
     judged = ((judge.judged_answers(), judge.check.explanation) for judge in judges)
     return [Feedback(answers_shown, explanation) for answers_shown, explanation in judged if answers_shown]

@@ -81,15 +81,10 @@ class Needed:
 
 
 def _needed(walk: Walk, page: Page, number: int) -> Needed | None:
-    if lacks_offers(walk, page, number):
+    if walk.lacks_offers(page, number):
         return Needed(page.asks)
     pull = walk.shown.offers.open_pull(number) if page.pulls else None
     return Needed(walk.task.pull(walk.shown, page, pull.typed), pull.number) if pull else None
-
-
-def lacks_offers(walk: Walk, page: Page, number: int) -> bool:
-    """Whether the page needs suggestions that it has not shown yet."""
-    return bool(page.asks) and not {ask.side for ask in page.asks} <= set(walk.shown.offers.at(number))
 
 
 def request_offers(*, assignment_id: int, number: int, page: Page) -> None:
@@ -171,7 +166,7 @@ def _store_offers(
             {
                 "study": sql.Found("(SELECT study_id FROM annotation_hit WHERE id = %s)", (hit_id,)),
                 "assignment": assignment_id,
-                "item": None if page.item is None else hit_items(hit_id)[page.item][0],
+                "item": None if page.item is None else hit_items(hit_id).ids[page.item],
                 "step": number,
                 "side": ask.side,
                 "number": needed.pull or 1,

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from analysis.description import Scale
 from analysis.quality_control.rules import Settings, find_in
-from analysis.quality_control.texts import normalised
 from analysis.quality_control.work import Answered, Check, Chosen, Finding, Work, WrittenText
 from annotation import sql
 from annotation.task_types.base import Answers, Page, RatingData, Shown, TaskType
-from annotation.task_types.checks import check_of
-from common.text_length import count_words
+from annotation.task_types.checks import ROLES, check_of
+from common.text_length import count_words, normalised
 from common.words import counted
 
 #: Shorter texts, such as “I do not know”, are often the same by chance.
@@ -47,7 +47,7 @@ class Sent:
             measured["seconds"] for timing in self.timings for measured in timing.values() if "seconds" in measured
         ]
         checks: dict[str, Check] = {
-            item.external_id: check for item in self.shown.items if (check := check_of(item)) is not None
+            item.external_id: check for item in self.shown.items if item.role in ROLES and (check := check_of(item))
         }
         chosen = [
             Chosen(question.scale.name, point)
@@ -55,8 +55,13 @@ class Sent:
             for question in page.questions
             if (point := question.point_in(answers.get(question.key))) is not None
         ]
+        scales = {
+            (step, question.key): question.stored_on
+            for step, page in enumerate(self.pages)
+            for question in page.questions
+        }
         return Work(
-            answers=[self._answered(row) for row in self.ratings],
+            answers=[self._answered(row, scales.get((row.step, row.key))) for row in self.ratings],
             chosen=chosen,
             texts=list(self.task.written(self.shown, self.pages, self.answers)),
             questions=sum(answer is not None for answers in self.answers for answer in answers.values()),
@@ -66,11 +71,9 @@ class Sent:
             checks=checks,
         )
 
-    def _answered(self, row: RatingData) -> Answered:
+    def _answered(self, row: RatingData, scale: Scale | None) -> Answered:
         """A rating with the ends of its scale. A rating that a type derives on another scale has no ends."""
         item = "" if row.item is None else self.shown.items[row.item].external_id
-        question = next((question for question in self.pages[row.step].questions if question.key == row.key), None)
-        scale = question.stored_on if question is not None else None
         ends: dict[str, Any] = {"low": 0.0, "high": 0.0, "level": "text"}
         if scale is not None and scale.name == row.scale and scale.points:
             ends = {"low": scale.low, "high": scale.high, "level": scale.level}
@@ -79,8 +82,8 @@ class Sent:
 
 def findings_in(work: Work, settings: Settings, texts: Sequence[Written], *, where: Where | None) -> list[Finding]:
     """What the quick rules find, once per place. ``where`` is None for simulated workers."""
-    findings = list(find_in(work, settings))
     least = settings.at("same_text")
+    findings = list(find_in(work, settings))
     if where is not None and least is not None:
         findings += same_text_flags([text for text in texts if text.words >= least], where, least)
     once: dict[tuple[str, str], Finding] = {}
@@ -130,9 +133,8 @@ def written_texts(pages: Sequence[Page], answers: Sequence[Answers]) -> list[Wri
     for step, (page, page_answers) in enumerate(zip(pages, answers, strict=True)):
         for question in page.questions:
             for text in question.texts_in(page_answers.get(question.key)):
-                digest = blake2b(normalised(text).encode(), digest_size=16).hexdigest()
-                address = WrittenText(text, step, question.key).place
-                texts.append(Written(text, digest, address, count_words(text)))
+                digest, words = blake2b(normalised(text).encode(), digest_size=16), count_words(text)
+                texts.append(Written(text, digest.hexdigest(), WrittenText(text, step, question.key).place, words))
     return [written for written in texts if written.words >= LEAST_WORDS]
 
 

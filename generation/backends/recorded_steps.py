@@ -196,7 +196,8 @@ class RecordedSteps:
         again = self._record(shape, tokens, column)
         if again is None or not self.usable:
             return
-        self._checked = _agree(again, logits)
+        away = (again.float() - logits.float()).norm() / logits.float().norm().clamp_(min=1e-12)
+        self._checked = bool(away <= TOLERANCE.get(logits.dtype, 0.0)) or bool(logits.isnan().any())
         if not self._checked:
             log.warning("Steps with fixed shapes differ from others for this model; they are not used.")
             self._give_up()
@@ -245,8 +246,3 @@ def _after_failed_recording(device: torch.device, pool: Any) -> None:
     with suppress(RuntimeError):  # it was ended after all
         torch._C._cuda_endAllocateToPool(index, pool)
         torch._C._cuda_releasePool(index, pool)
-
-
-def _agree(logits: Tensor, others: Tensor) -> bool:
-    away = (logits.float() - others.float()).norm() / others.float().norm().clamp_(min=1e-12)
-    return bool(away <= TOLERANCE.get(others.dtype, 0.0)) or bool(others.isnan().any())

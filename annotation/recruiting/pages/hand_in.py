@@ -62,7 +62,9 @@ def hand_in_page(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     if work.state == State.ACCEPTED:
         return SeeOther(reverse("work", args=[token]))
     assert work.posting is not None  # noqa: S101 - only a posting's assignments have such a seat
-    last_url = _last_questions(token, work)
+    asked = live_instrument(work.participant.arm_id).asked
+    is_due = not work.participant.redacted_at and due_after(work.participant_id, asked) is not None
+    last_url = reverse("work_questions", args=[token]) if is_due else ""
     if last_url and _is_last(work) and work.expires_at > timezone.now() + TIME_TO_HAND_IN:
         return SeeOther(last_url)
     platform = platform_class(work.posting.platform)
@@ -97,7 +99,12 @@ def _ended_page(token: str, work: Assignment, task: str) -> HttpResponse | None:
     """For work that ended without being sent; None for other work."""
     contact = work.hit.study.contact
     if work.participant.turned_away and work.state in (State.STOPPED, State.RETURNED, State.ABANDONED):
-        return _turned_away(token, work)
+        if work.posting is None:
+            return turned_away_page(token, work.participant_id)
+        platform = platform_class(work.posting.platform)
+        settings = settings_of(work.hit.study, platform)
+        back = platform.way_back(work.posting, settings, work.participant.turned_away or "")
+        return turned_away_page(token, work.participant_id, platform=platform, way_back=back)
     if work.state == State.STOPPED:
         # The platform still has their assignment, and pays it only when it is finished.
         lines = (
@@ -122,27 +129,10 @@ def _ended_page(token: str, work: Assignment, task: str) -> HttpResponse | None:
     return None
 
 
-def _last_questions(token: str, work: Assignment) -> str:
-    """The address of the questionnaire after the last task; empty if there is nothing to answer."""
-    asked = live_instrument(work.participant.arm_id).asked
-    is_due = not work.participant.redacted_at and due_after(work.participant_id, asked) is not None
-    return reverse("work_questions", args=[token]) if is_due else ""
-
-
 def _is_last(work: Any) -> bool:
     """Whether there is no further task for this participant. A row of `_work_and_earnings`."""
     most = work.hit.study.hits_per_worker
     return (most is not None and work.n_sent >= most) or not summary(work.participant_id).may_go_on
-
-
-def _turned_away(token: str, work: Assignment) -> HttpResponse:
-    """The end for somebody whose answers before the first task turned them away, and how they go back."""
-    if work.posting is None:
-        return turned_away_page(token, work.participant_id)
-    platform = platform_class(work.posting.platform)
-    settings = settings_of(work.hit.study, platform)
-    back = platform.way_back(work.posting, settings, work.participant.turned_away or "")
-    return turned_away_page(token, work.participant_id, platform=platform, way_back=back)
 
 
 @workers_page

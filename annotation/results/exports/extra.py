@@ -48,29 +48,24 @@ def _submissions(request: Request) -> Iterator[SubmissionRows]:
     last = 0
     while ids := list(submissions.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
         included = {pk: SubmissionRows([], []) for pk in ids if marks.included(pk)}
-        _read_into(included)
+        ratings = Rating.objects.filter(submission__in=included).order_by("submission", "pk")
+        columns = ("submission_id", "item__external_id", "question", "target", "value", "text")
+        for submission, item, question, target, value, text in ratings.values_list(*columns):
+            rating = RatingRow(item or "", question, target, None if value is None else float(value), text)
+            included[submission].ratings.append(rating)
+        offers = Offer.objects.filter(assignment__submission__in=included).order_by("pk")
+        names = (
+            "assignment__submission__pk",
+            "item__external_id",
+            "round",
+            "side",
+            "number",
+            "suggester",
+            "text",
+            "chosen",
+        )
+        for submission, item, round, side, number, suggester, text, chosen in offers.values_list(*names):
+            offer = OfferRow(item or "", round, side, number, suggester, text, bool(chosen))
+            included[submission].offers.append(offer)
         yield from included.values()
         last = ids[-1]
-
-
-def _read_into(submissions: dict[int, SubmissionRows]) -> None:
-    """Adds the ratings and offers of these submissions, with one query each."""
-    ratings = Rating.objects.filter(submission__in=submissions).order_by("submission", "pk")
-    columns = ("submission_id", "item__external_id", "question", "target", "value", "text")
-    for submission, item, question, target, value, text in ratings.values_list(*columns):
-        rating = RatingRow(item or "", question, target, None if value is None else float(value), text)
-        submissions[submission].ratings.append(rating)
-    offers = Offer.objects.filter(assignment__submission__in=submissions).order_by("pk")
-    names = (
-        "assignment__submission__pk",
-        "item__external_id",
-        "round",
-        "side",
-        "number",
-        "suggester",
-        "text",
-        "chosen",
-    )
-    for submission, item, round, side, number, suggester, text, chosen in offers.values_list(*names):
-        offer = OfferRow(item or "", round, side, number, suggester, text, bool(chosen))
-        submissions[submission].offers.append(offer)

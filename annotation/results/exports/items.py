@@ -39,7 +39,14 @@ def wide_sheet(request: Request) -> Sheet:
     instruments = instruments_of(study, arms)
     declared = scores_of(instruments)
     # A score made of several topics has figures like a question.
-    questions = [*questions_of(instruments), *(_as_question(score) for score in declared if score.terms)]
+    questions = [
+        *questions_of(instruments),
+        *(
+            QuestionDescription(score.topic, score.title, Scale(score.topic, "interval"))
+            for score in declared
+            if score.terms
+        ),
+    ]
     scores = score_columns([score for score in declared if score.over != "part"], "score")
     of_parts = part_columns(study, [score for score in declared if score.over == "part"])
     with_mean = {
@@ -191,10 +198,6 @@ def part_columns(study: Study, scores: Sequence[Score]) -> dict[str, tuple[str, 
             for figure, ending in (("score", ""), ("sd", "_sd"), ("n", "_n")):
                 columns[f"{score.topic}_{part}{ending}"] = (score.topic, part, figure)
     return columns
-
-
-def _as_question(score: Score) -> QuestionDescription:
-    return QuestionDescription(score.topic, score.title, Scale(score.topic, "interval"))
 
 
 def _renamed(columns: Sequence[str], *, used_names: Iterable[str]) -> list[str]:

@@ -42,9 +42,10 @@ class AnsweredPage:
 
 
 def shown_items(submission: Submission, instrument: Instrument) -> list[ShownItem]:
+    of_hit = hit_items(submission.assignment.hit_id)
     return [
-        ShownItem(pk, data.external_id, instrument.task.export_columns(data.payload))
-        for pk, data in hit_items(submission.assignment.hit_id)
+        ShownItem(pk, item.external_id, instrument.task.export_columns(item.payload))
+        for pk, item in zip(of_hit.ids, of_hit.items, strict=True)
     ]
 
 

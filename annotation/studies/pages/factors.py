@@ -12,7 +12,6 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_http_methods
 
-from analysis.description import Factor
 from annotation.models import Study
 from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.declared_factors import LONGEST_LEVEL, LONGEST_NAME, MOST_FACTORS, OF
@@ -58,12 +57,31 @@ def factors(request: SignedIn, study: Study) -> HttpResponse:
     stored = stored_factors(study)
     form = FactorsForm(
         request.POST if request.method == "POST" else None,
-        initial={"factors": [_row(name, stored[name]) for name in stored]},
+        initial={
+            "factors": [
+                {
+                    "name": name,
+                    "of": settings.get("of", ""),
+                    "reference": settings.get("reference", ""),
+                    "parts": pairs_in_words(settings.get("parts", {})),
+                }
+                for name, settings in stored.items()
+            ]
+        },
     )
     problems: list[Problem] = []
     if request.method == "POST" and form.is_valid():
         try:
-            _save(request, study, _settings(form.cleaned_data["factors"], request.POST.get("declare", ""), study))
+            with transaction.atomic():
+                now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+                if request.POST.get("version") != fingerprint(now):
+                    refuse_if_any([Problem("factors", STALE)])
+                changed = change_study(
+                    study=now,
+                    factors=_settings(form.cleaned_data["factors"], request.POST.get("declare", ""), study),
+                    actor=request.user.get_username(),
+                )
+                refuse_if_any(factor_notes(changed).problems)
         except Refused as refused:
             problems = refused.problems
         else:
@@ -74,22 +92,13 @@ def factors(request: SignedIn, study: Study) -> HttpResponse:
         "form": form,
         "problems": problems,
         "notes": notes,
-        "suggested": [(factor, _of_in_words(factor), levels) for factor, levels in notes.suggested],
+        "suggested": [(factor, OF[factor.of].partition(" (")[0], levels) for factor, levels in notes.suggested],
         "has_items": study.items.exists(),
         "version": fingerprint(Study.objects.get(pk=study.pk)),
         "steps": stepper(study, "settings") if study.status == Study.Status.DRAFT else [],
     }
     status = 422 if problems or (request.method == "POST" and form.errors) else 200
     return study_page(request, study, "studies/factors.html", context, section="settings", status=status)
-
-
-def _row(name: str, settings: Json) -> dict[str, str]:
-    of, reference = settings.get("of", ""), settings.get("reference", "")
-    return {"name": name, "of": of, "reference": reference, "parts": pairs_in_words(settings.get("parts", {}))}
-
-
-def _of_in_words(factor: Factor) -> str:
-    return OF[factor.of].partition(" (")[0]
 
 
 def _settings(rows: Sequence[Mapping[str, str]], declare: str, study: Study) -> dict[str, Json]:
@@ -119,13 +128,3 @@ def _settings(rows: Sequence[Mapping[str, str]], declare: str, study: Study) -> 
             if factor.name == declare
         }
     return settings
-
-
-def _save(request: SignedIn, study: Study, settings: Mapping[str, Json]) -> None:
-    """Stores the factors. Raises Refused, also if the items do not have what they name; nothing is stored then."""
-    with transaction.atomic():
-        now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        if request.POST.get("version") != fingerprint(now):
-            refuse_if_any([Problem("factors", STALE)])
-        changed = change_study(study=now, factors=settings, actor=request.user.get_username())
-        refuse_if_any(factor_notes(changed).problems)

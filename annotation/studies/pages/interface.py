@@ -68,7 +68,11 @@ def interface(request: SignedIn, study: Study) -> HttpResponse:
         sources = [source for text in texts for source in text.sources]
         own = {source: words for source in sources if (words := request.POST.get(field_of(source), "").strip())}
         try:
-            _save(request, study, own)
+            with transaction.atomic():
+                now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+                if request.POST.get("version") != fingerprint(now):
+                    refuse_if_any([Problem("version", STALE)])
+                change_study(study=now, interface=own, actor=request.user.get_username())
         except Refused as refused:
             errors = {problem.where.partition(".")[2]: f"{problem.what} {problem.fix}" for problem in refused.problems}
             problems = [problem for problem in refused.problems if not problem.where.startswith("interface.")]
@@ -86,14 +90,6 @@ def interface(request: SignedIn, study: Study) -> HttpResponse:
     }
     status = 422 if errors else 200
     return study_page(request, study, "studies/interface.html", context, section="settings", status=status)
-
-
-def _save(request: SignedIn, study: Study, own: Mapping[str, str]) -> None:
-    with transaction.atomic():
-        now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        if request.POST.get("version") != fingerprint(now):
-            refuse_if_any([Problem("version", STALE)])
-        change_study(study=now, interface=own, actor=request.user.get_username())
 
 
 def _groups(

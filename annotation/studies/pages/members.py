@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpResponse
@@ -38,22 +36,17 @@ def members(request: SignedIn, study: Study) -> HttpResponse:
             messages.success(request, f"{form.found.username} is now {ROLE_NAMES[role]} of this study.")
         return redirect("console_members", study.slug)
     memberships = Membership.objects.filter(study=study).select_related("user").order_by("user__username")
-    context = {"form": form, "memberships": memberships} | _of_team(study, request)
-    status = 422 if form.errors else 200
-    return study_page(request, study, "studies/members.html", context, section="members", status=status)
-
-
-def _of_team(study: Study, request: SignedIn) -> dict[str, Any]:
-    """The study's team with its members, and the form that gives the study to another one."""
     if study.team is None:
         team_members: list[TeamMember] = []
     else:
         team_members = list(study.team.memberships.select_related("user").order_by("user__username"))
-    return {
+    context = {"form": form, "memberships": memberships} | {
         "team_members": team_members,
         "in_team": any(member.user_id == request.user.pk for member in team_members) or request.user.is_superuser,
         "team_form": TeamChoiceForm(user=request.user, study=study),
     }
+    status = 422 if form.errors else 200
+    return study_page(request, study, "studies/members.html", context, section="members", status=status)
 
 
 @require_POST

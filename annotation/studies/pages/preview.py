@@ -132,7 +132,7 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         raise Http404("The worker had their data deleted.")
     arm = submission.assignment.hit.arm
     instrument = Instrument.of(study, arm)
-    pages = instrument.pages(shown_to(submission.assignment, instrument), submission.answers)[: len(submission.answers)]
+    pages = instrument.walk(shown_to(submission.assignment, instrument)).answered(submission.answers)
     page_number = whole_number(request.GET.get("step", ""), least=0, most=len(pages)) or 1
     shown_page = pages[page_number - 1]
     context = {

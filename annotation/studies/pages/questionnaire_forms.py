@@ -68,7 +68,21 @@ class QuestionnairesPageForm(forms.Form):
     after = SourceField(label="Own questions", rows=8, example="- kind: text")
 
     def __init__(self, data: Any = None, *, settings: Mapping[str, Any], **kwargs: Any) -> None:
-        super().__init__(data, initial=_as_typed(settings), **kwargs)
+        entries = settings["before"]
+        whole = [entry for entry in entries if set(entry) == {"block"}]
+        first = entries[: len(whole)] == whole
+        blocks = [entry["block"] for entry in whole] if first else []
+        super().__init__(
+            data,
+            initial={
+                "before_blocks": blocks,
+                "before": _yaml(entries[len(blocks) :]),
+                "screen_out": _yaml(settings["screen_out"]),
+                "comprehension": _yaml(settings["comprehension"]),
+                "after": _yaml(settings["after"]),
+            },
+            **kwargs,
+        )
         for name in ("screen_out_message", "screen_out_reward", "comprehension_tries", "comprehension_message"):
             field = deepcopy(QuestionnairesForm.base_fields[name])
             self.fields[name] = field
@@ -92,20 +106,6 @@ class QuestionnairesPageForm(forms.Form):
             "screen_out_message": typed["screen_out_message"],
             "screen_out_reward": None if pay is None else str(pay),
         }
-
-
-def _as_typed(settings: Mapping[str, Any]) -> dict[str, Any]:
-    entries = settings["before"]
-    whole = [entry for entry in entries if set(entry) == {"block"}]
-    first = entries[: len(whole)] == whole
-    blocks = [entry["block"] for entry in whole] if first else []
-    return {
-        "before_blocks": blocks,
-        "before": _yaml(entries[len(blocks) :]),
-        "screen_out": _yaml(settings["screen_out"]),
-        "comprehension": _yaml(settings["comprehension"]),
-        "after": _yaml(settings["after"]),
-    }
 
 
 def _yaml(value: Any) -> str:

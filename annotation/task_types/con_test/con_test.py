@@ -9,7 +9,6 @@ from itertools import product
 from django import forms
 
 from analysis.description import Point, ReportSection, Scale
-from analysis.quality_control.texts import normalised
 from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, OutputData, Page, Shown, TaskType, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
@@ -19,6 +18,7 @@ from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import TASK_WORDS, recording_texts, task_in_sentences
+from common.text_length import normalised
 
 WHO = ("nobody", "everybody", "my neighbour", "the old teacher", "her little brother", "some stranger")
 DID = ("forgot", "found", "repaired", "painted", "sold", "hid")

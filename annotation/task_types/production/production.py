@@ -9,7 +9,6 @@ from typing import Any
 from django import forms
 
 from analysis.description import ReportSection
-from analysis.quality_control.texts import normalised
 from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json
@@ -18,6 +17,7 @@ from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.wording import TASK_WORDS, recording_texts
+from common.text_length import normalised
 from common.words import counted
 
 MOST_RESPONSES = 20

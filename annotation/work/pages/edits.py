@@ -58,7 +58,7 @@ def _plain(text: str, status: int) -> HttpResponse:
 
 def store_sent_edits(edits_json: str, participant_id: int) -> None:
     """Stores the batches that came with a form, unless they were stored before. Never raises."""
-    if not edits_json or len(edits_json) > MOST_BATCH_BYTES:
+    if len(edits_json) > MOST_BATCH_BYTES:
         return
     try:
         message = json.loads(edits_json)

@@ -22,8 +22,8 @@ from annotation.task_types.questionnaires import AFTER, COMPREHENSION
 from annotation.task_types.questions import clean_text
 from annotation.tokens import QuestionsToken, Seat, questions_token, read_questions_token, read_seat
 from annotation.work.due_questionnaires import Due, due_after, due_before
-from annotation.work.pages.sent_form import NOT_SAVED, timing_of
 from annotation.work.pages.worker_page import (
+    NOT_SAVED,
     RETRY_SECONDS,
     UNAVAILABLE,
     Notice,
@@ -31,6 +31,7 @@ from annotation.work.pages.worker_page import (
     once_more,
     page,
     problems_of,
+    timing_of,
     workers_page,
 )
 from annotation.work.taking_questionnaires import answer, draft_of, save_questions_draft
@@ -139,7 +140,7 @@ def _take(
                 name=form.questionnaire,
                 attempt=form.attempt,
                 data=typed,
-                timing=timing_of(typed.get("timing", "")),
+                timing=timing_of(typed),
             )
         )
     except UNAVAILABLE:

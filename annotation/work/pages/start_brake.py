@@ -35,9 +35,10 @@ def note_start(participant_id: int, receipt: str) -> None:
 
 def note_submission(participant_id: int) -> None:
     """Stops counting the participant's start."""
-    receipt = cache.get(_key(participant_id)) if settings.UNSENT_PER_ADDRESS else None
+    key = _key(participant_id)
+    receipt = cache.get(key) if settings.UNSENT_PER_ADDRESS else None
     if receipt:
-        cache.delete(_key(participant_id))
+        cache.delete(key)
         brake.give_back(receipt)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -30,10 +31,10 @@ from annotation.work.pages.edits import FIELD as EDITS
 from annotation.work.pages.edits import recording_context, store_sent_edits
 from annotation.work.pages.offers import NOT_PULLED, offers_notice, suggestion_context
 from annotation.work.pages.questionnaire import due_page
-from annotation.work.pages.sent_form import NOT_SAVED, timing_of
 from annotation.work.pages.start_brake import note_submission
 from annotation.work.pages.worker_page import (
     ALREADY_SENT,
+    NOT_SAVED,
     RETRY_SECONDS,
     UNAVAILABLE,
     Link,
@@ -43,6 +44,7 @@ from annotation.work.pages.worker_page import (
     once_more,
     page,
     problems_of,
+    timing_of,
     unavailable,
     workers_page,
 )
@@ -161,13 +163,13 @@ def _step_page(
 ) -> HttpResponse:
     instrument = live_instrument(position.arm_id)
     opened = open_page(instrument, due.assignment_id, hit_id=due.hit_id, order=due.order, number=due.number)
-    walk, due_page = opened.walk, opened.page
+    walk, steps, due_page = opened.walk, opened.walk.length, opened.page
     if due_page is None:
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     on_platform = read_seat(token).assignment is not None
     # Who has sent some pages, or has only this one to send, can finish whoever has the place.
-    can_finish = due.number or walk.length == 1
+    can_finish = due.number or steps == 1
     time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
     rule, fixed = position.part_pay, position.part_pay_amount
     typed = values or due_page.initial
@@ -179,7 +181,7 @@ def _step_page(
         **due_page.context,
         "page": due_page,
         "at": due.number + 1,
-        "steps": walk.length,
+        "steps": steps,
         "study_title": position.title,
         "contact": position.contact,
         "many": position.hits_per_worker != 1,
@@ -193,11 +195,11 @@ def _step_page(
         "errors": errors or {},
         "problems": problems_of(due_page, errors or {}),
         "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
-        "feedback_box": position.feedback_box and due.number + 1 == walk.length,
+        "feedback_box": position.feedback_box and due.number + 1 == steps,
         "action": work_address,
         **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},
         "on_platform": on_platform,
-        "part_pay": part_of_reward(rule=rule, fixed=fixed, reward=due.reward, done=due.number, in_all=walk.length),
+        "part_pay": part_of_reward(rule=rule, fixed=fixed, reward=due.reward, done=due.number, in_all=steps),
         "gold": gold,
         **suggestion_context(opened, due.number, work_address, typed=typed, refused=pull_refused),
         **(recording_context(instrument, due_page, due.assignment_id, due.number) if opened.waiting is None else {}),
@@ -213,18 +215,20 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
     edits = typed.pop(EDITS, "")
     try:
         outcome = once_more(
-            lambda: submit_step(
+            partial(
+                submit_step,
                 assignment_id=form.assignment,
                 participant_id=seat.participant,
                 number=form.step,
                 data=typed,
-                timing=timing_of(typed.get("timing", "")),
+                timing=timing_of(typed),
             )
         )
     except UNAVAILABLE:
         logger.exception("A step could not be stored")
         return _same_page(request, token, seat, form, typed, notice=NOT_SAVED, status=503)
-    store_sent_edits(edits, seat.participant)
+    if edits:
+        store_sent_edits(edits, seat.participant)
     if outcome.kind == "submitted":
         note_submission(seat.participant)
     if outcome.kind in ("stored", "repeated", "waiting", "submitted"):

@@ -1,7 +1,9 @@
-"""What all workers' pages share: rendering without request, session or cookie, and clear messages about errors."""
+"""What all workers' pages share: rendering without request, session or cookie, what forms measure, and clear messages
+about errors."""
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -54,6 +56,19 @@ ALREADY_SENT = Notice(
         "saved."
     ),
 )
+
+
+#: For a step or a questionnaire that the database could not take. The worker stays on the page.
+NOT_SAVED = Notice(
+    "bad",
+    marked("This could not be saved just now"),
+    marked(
+        "The server has a problem right now. Nothing is lost: everything you entered is still below. Wait a minute, "
+        "then "
+        "press the button again."
+    ),
+)
+MOST_TIMING = 50_000
 
 
 class SeeOther(HttpResponseRedirect):
@@ -165,6 +180,16 @@ def once_more(action: Callable[[], T]) -> T:
             raise
         connection.close()
         return action()
+
+
+def timing_of(typed: Mapping[str, str]) -> dict[str, Any]:
+    """The browser's measurements in a sent form; empty if they are not in the form that the page sends."""
+    timing_json = typed.get("timing", "")
+    try:
+        measured = json.loads(timing_json) if len(timing_json) <= MOST_TIMING else {}
+    except (ValueError, RecursionError):
+        return {}
+    return measured if isinstance(measured, dict) else {}
 
 
 #: Fields of a form that contain no text of the worker.

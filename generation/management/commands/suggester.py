@@ -128,7 +128,10 @@ class Command(ActionCommand):
         self.stderr.write(f"Suggester process {process.name} has started.")
         process.run()
         self.stderr.write(f"Suggester process {process.name} has stopped.")
-        _end_now()
+        # End without waiting for threads that load a model or wait for a server: their work is released.
+        connections.close_all()
+        sys.stderr.flush()
+        os._exit(0)
 
     # --- Suggesters ---
 
@@ -240,13 +243,6 @@ class Command(ActionCommand):
         process.run(until=done)
         if failed:
             raise CommandError(failed[0])
-
-
-def _end_now() -> None:
-    """End without waiting for threads that load a model or wait for a server: their work is released."""
-    connections.close_all()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 class Value(argparse.Action):

@@ -46,27 +46,23 @@ def request_links(*, email: str, base: str) -> None:
 def send_links(email: str, base: str, language: str = ENGLISH) -> int:
     """Send a link for each account with this address; returns how many. Running it twice sends a second message."""
     with speaking(language):
-        return _send_links(email, base)
-
-
-def _send_links(email: str, base: str) -> int:
-    workers = Worker.objects.filter(active=True, user__is_active=True, user__email__iexact=email)
-    n_sent = 0
-    for worker in workers.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
-        open_links = LoginLink.objects.filter(worker=worker, used_at=None, expires_at__gt=timezone.now())
-        if worker.user is None or open_links.count() >= MOST_LINKS_AT_A_TIME:
-            continue
-        url = base + reverse("market_use_link", args=[create_login_link(worker=worker)])
-        intro = _("With this link you sign in as %(name)s:") % {"name": worker.user.get_username()}
-        use = _("It works once, for %(count)s minutes. If you did not ask for it, ignore this message.")
-        text = f"{intro}\n\n{url}\n\n{use % {'count': LOGIN_MINUTES}}\n"
-        try:
-            send_mail(_("Your link to sign in"), text, None, [worker.user.email])
-        except OSError:
-            logger.exception("A sign-in link could not be sent")
-        else:
-            n_sent += 1
-    return n_sent
+        workers = Worker.objects.filter(active=True, user__is_active=True, user__email__iexact=email)
+        n_sent = 0
+        for worker in workers.select_related("user")[:MOST_ACCOUNTS_OF_AN_ADDRESS]:
+            open_links = LoginLink.objects.filter(worker=worker, used_at=None, expires_at__gt=timezone.now())
+            if worker.user is None or open_links.count() >= MOST_LINKS_AT_A_TIME:
+                continue
+            url = base + reverse("market_use_link", args=[create_login_link(worker=worker)])
+            intro = _("With this link you sign in as %(name)s:") % {"name": worker.user.get_username()}
+            use = _("It works once, for %(count)s minutes. If you did not ask for it, ignore this message.")
+            text = f"{intro}\n\n{url}\n\n{use % {'count': LOGIN_MINUTES}}\n"
+            try:
+                send_mail(_("Your link to sign in"), text, None, [worker.user.email])
+            except OSError:
+                logger.exception("A sign-in link could not be sent")
+            else:
+                n_sent += 1
+        return n_sent
 
 
 @transaction.atomic

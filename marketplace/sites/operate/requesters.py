@@ -34,7 +34,15 @@ def new(request: SignedIn) -> HttpResponse:
     form = RequesterForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            created = _create(form.cleaned_data, actor=request.user.get_username())
+            with transaction.atomic():
+                data, actor, user = form.cleaned_data, request.user.get_username(), None
+                if data["username"]:
+                    user = User.objects.create_user(data["username"], email=data["email"], password=data["password"])
+                created = requester_accounts.create_requester(
+                    name=data["name"], email=data["email"], user=user, user_made_here=user is not None, actor=actor
+                )
+                if data["balance"]:
+                    payments.deposit(requester=created, amount=data["balance"], actor=actor, about="First deposit")
         except Refusal as refused:
             form.add_error("name", refused.message)
         else:
@@ -43,19 +51,6 @@ def new(request: SignedIn) -> HttpResponse:
             return redirect("operate_requester", created.pk)
     context = {"form": form, "section": "requesters"}
     return show(request, "requester_new.html", context, status=422 if form.errors else 200)
-
-
-@transaction.atomic
-def _create(data: dict[str, Any], *, actor: str) -> Requester:
-    user = None
-    if data["username"]:
-        user = User.objects.create_user(data["username"], email=data["email"], password=data["password"])
-    requester = requester_accounts.create_requester(
-        name=data["name"], email=data["email"], user=user, user_made_here=user is not None, actor=actor
-    )
-    if data["balance"]:
-        payments.deposit(requester=requester, amount=data["balance"], actor=actor, about="First deposit")
-    return requester
 
 
 @for_operators
