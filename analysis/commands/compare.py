@@ -12,8 +12,8 @@ from analysis.commands.compared_rows import Factor, Input, read_input
 from analysis.commands.criteria import add_criterion
 from analysis.commands.options import Subparsers, above_zero, add_confidence, finite_number
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.estimate import Estimate, merged_methods, p_value
-from analysis.findings import Answers, Comparison, compare_levels, remarks_on_effects
+from analysis.estimate import Estimate, merged_methods, p_value, trust_in_words
+from analysis.findings import Answers, Comparison, compare_levels
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.findings.wmt import WmtSystem, wmt_ranking
 from analysis.inference import holm
@@ -234,7 +234,7 @@ def print_comparison(title: str, factor: str, comparison: Comparison) -> None:
         print(f"{name:{width}}  {pair.difference!s:<24}  {p}  {pair.effect!s:<24}  {within}")
     for way in merged_methods(pair.difference.method or pair.difference.note for pair in comparison.differences):
         print(f"  {way}")
-    for remark in remarks_on_effects(comparison.differences):
+    for remark in trust_in_words(pair.effect for pair in comparison.differences):
         print(f"  Cohen’s d: {remark}")
     print(f"  Holm’s correction: {comparison.family}")
     for name, pair in zip(pairs, comparison.differences, strict=True):
@@ -306,5 +306,9 @@ def print_crossing(title: str, crossing: Crossing) -> None:
     for test in crossing.interactions:
         name = f"({test.first} − {test.first_base}) at {test.second} − at {test.second_base}"
         print(f"interaction {name}: {test.difference}, p {p_value(test.p)}, Holm {p_value(test.p_corrected)}")
+    for way in merged_methods(test.difference.method or test.difference.note for test in crossing.interactions):
+        print(f"  interactions: {way}")
+    for remark in trust_in_words(cell.mean for cell in crossing.cells):
+        print(f"  means: {remark}")
     for note in crossing.notes:
         print(f"  {note}")

@@ -7,7 +7,6 @@ from analysis.findings.comparison import (
     Difference,
     LevelResult,
     compare_levels,
-    remarks_on_effects,
 )
 
 __all__ = [
@@ -18,5 +17,4 @@ __all__ = [
     "LevelResult",
     "compare_levels",
     "level_codes",
-    "remarks_on_effects",
 ]

@@ -222,11 +222,6 @@ def differences_of(
     ]
 
 
-def remarks_on_effects(pairs: Sequence[Difference]) -> list[str]:
-    """How far the intervals of Cohen's d can be trusted with few items or workers, where that must be said."""
-    return list(dict.fromkeys(part for pair in pairs for part in pair.effect.method.split("; ")[2:]))
-
-
 def paired_p(answers: Answers, levels: Codes, first: int, second: int) -> float:
     """p of a sign-flip test of the differences of two levels within contexts (or items) that have both."""
     means = []

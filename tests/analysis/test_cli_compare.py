@@ -86,6 +86,8 @@ def test_the_tables_name_the_family_and_never_a_p_of_zero(tmp_path: Path, capsys
     assert "Holm’s correction: all differences from a, 1" in out and "p, equivalent within ±0.5" in out
     assert "< 0.0001" in out and "0.0000" not in out and "nan" not in out
     assert "Overall, Overall" in out and "interaction (b − a) at story − at news" in out
+    few = "with fewer than 15 of either, 90 to 98% of such 95% intervals are right in simulations"
+    assert f"  means: {few}\n" in out and "  interactions: clustered by 10 contexts and 8 workers; " in out
 
 
 @pytest.mark.parametrize(

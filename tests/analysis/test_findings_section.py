@@ -121,7 +121,7 @@ def test_too_many_levels_and_one_level_are_said(tmp_path: Path) -> None:
 
 def test_two_factors_have_every_combination_and_overall_rows(tmp_path: Path) -> None:
     items, values = rated((1.0, 0.0, 0.0))
-    _, found = findings(items, values, tmp_path)
+    page, found = findings(items, values, tmp_path)
     cells = {(row["cell"]["first"], row["cell"]["second"]): row["cell"]["mean"]["value"]
              for row in found["cells by system and domain"]}  # fmt: skip
     assert len(cells) == 4 * 3
@@ -130,6 +130,9 @@ def test_two_factors_have_every_combination_and_overall_rows(tmp_path: Path) -> 
     all_values = [value for value in values.values() if isinstance(value, float)]
     assert cells["Overall", "Overall"] == pytest.approx(float(np.mean(all_values)))
     assert len(found["interactions of system and domain"]) == 2
+    means, _, interactions = page.partition("Means by system and domain")[2].partition("Interactions of system")
+    assert "with fewer than 15 of either, 92 to 100% of such 95% intervals are right" in means
+    assert "ased on 4 contexts only, and an interval needs at least 5" in interactions
 
 
 def test_arms_are_told_by_their_factors(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ import pandas as pd
 
 from analysis import plots
 from analysis.description import Factor, Score
-from analysis.estimate import Estimate, merged_methods
+from analysis.estimate import Estimate, merged_methods, trust_in_words
 from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import level_names, levels_in_order, levels_without
-from analysis.findings import Answers, Comparison, compare_levels, level_codes, remarks_on_effects
+from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
@@ -289,8 +289,8 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
         "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
         "larger margin."
     )
-    if remarks := remarks_on_effects([record["pair"] for record in records]):
-        note += f" Cohen’s d: {remarks[0]}."
+    for remark in trust_in_words(record["pair"].effect for record in records):
+        note += f" Cohen’s d: {remark}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
@@ -360,7 +360,12 @@ def add_crossings(
         Column("Mean", shows=lambda record: record["cell"].mean),
         Column("Answers", shows=lambda record: record["cell"].answers),
     ]
-    notes = " ".join(dict.fromkeys(note for of in crossings.values() for note in of.notes))
+    notes = " ".join(
+        [
+            *dict.fromkeys(note for of in crossings.values() for note in of.notes),
+            *(f"Intervals: {remark}." for remark in trust_in_words(record["cell"].mean for record in cells)),
+        ]
+    )
     both = f"{first.name} and {second.name}"
     section.add(Heading(f"By {both}"))
     section.add_named(f"cells by {both}", Table(f"Means by {both}", columns, cells, notes, fold=len(cells) > 12))
@@ -378,6 +383,7 @@ def add_crossings(
         Column("p, Holm", "p", shows=lambda record: record["test"].p_corrected),
     ]
     note = (
+        f"{ways_in_words([record['test'].difference for record in tests])}"
         f"By how much a difference of {first.name} at one level of {second.name} exceeds that at another. Holm’s "
         "correction is over the interactions of a criterion."
     )
