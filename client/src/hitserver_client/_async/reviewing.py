@@ -133,7 +133,8 @@ class AsyncReviewing(AsyncOfStudy):
         self, due: Mapping[str, Any], *, worker: str = "", with_excluded: bool = False, key: str | None = None
     ) -> Json:
         """Record that you paid what `due` answered. Refused if something else is due by now."""
-        body = {"hits": due["hits"], "total": due["total"], "worker": worker, "with_excluded": with_excluded}
+        body = {"hits": due["hits"], "total": due["total"], "with_excluded": with_excluded}
+        body |= {"worker": worker} if worker else {}
         return dict(await self._transport.post(self._path("payments/paid/"), body, key=key))
 
     async def payment_file(

@@ -134,7 +134,8 @@ class Reviewing(OfStudy):
         self, due: Mapping[str, Any], *, worker: str = "", with_excluded: bool = False, key: str | None = None
     ) -> Json:
         """Record that you paid what `due` answered. Refused if something else is due by now."""
-        body = {"hits": due["hits"], "total": due["total"], "worker": worker, "with_excluded": with_excluded}
+        body = {"hits": due["hits"], "total": due["total"], "with_excluded": with_excluded}
+        body |= {"worker": worker} if worker else {}
         return dict(self._transport.post(self._path("payments/paid/"), body, key=key))
 
     def payment_file(
