@@ -18,9 +18,23 @@ from tests.client.support.server import Server, ok
 METHODS = ("get", "post", "put", "patch", "delete")
 #: What all answers contain that the client looks at.
 STATE: dict[str, Any] = {
-    "slug": "mine", "title": "Mine", "status": "draft", "task_type": "likert", "submitted": 0, "wanted": 0,
-    "results": [], "next": None, "warnings": [], "secret": "", "team": None, "items": 0,
-    "id": 1, "kind": "export", "state": "done", "result": {}, "links": {"file": "/api/v1/jobs/1/file/"},
+    "slug": "mine",
+    "title": "Mine",
+    "status": "draft",
+    "task_type": "likert",
+    "submitted": 0,
+    "wanted": 0,
+    "results": [],
+    "next": None,
+    "warnings": [],
+    "secret": "",
+    "team": None,
+    "items": 0,
+    "id": 1,
+    "kind": "export",
+    "state": "done",
+    "result": {},
+    "links": {"file": "/api/v1/jobs/1/file/"},
     "progress": {"done": 0, "total": 0, "unit": ""},
 }
 ANSWER = {**STATE, "study": STATE}
