@@ -123,7 +123,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "studies_get": (
         lambda w: w.hits.study("none"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "suggesters_list": (
         lambda w: list(w.hits.transport.rows("suggesters/", page="2")),
@@ -160,7 +160,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     "teams_create": (lambda w: w.hits.teams.create("The Lab", ""), "name: It is empty. Write a text."),
     "teams_get": (
         lambda w: w.hits.teams.get("lab"),
-        "team: There is no team “lab” that you can see. Get the list: /api/v1/teams/",
+        "team: There is no team “lab”, or your role in it does not allow this. Get the list: /api/v1/teams/",
     ),
     "teams_rename": (
         lambda w: w.hits.teams.rename("crew", "x" * 300),
@@ -172,7 +172,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "team_members_list": (
         lambda w: w.hits.teams.members("lab").all(),
-        "team: There is no team “lab” that you can see. Get the list: /api/v1/teams/",
+        "team: There is no team “lab”, or your role in it does not allow this. Get the list: /api/v1/teams/",
     ),
     "team_members_put": (
         lambda w: w.hits.teams.members("crew").put("bob", "king"),
@@ -214,7 +214,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     "studies_launch": (lambda w: w.hits.study("empty").launch(), "items: The study has no items. Import items first."),
     "studies_launch_plan": (
         lambda w: w.hits.transport.get("studies/none/launch-plan/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "studies_pause": (
         lambda w: w.draft.pause(),
@@ -230,7 +230,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "studies_progress": (
         lambda w: w.hits.transport.get("studies/none/progress/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "studies_simulate": (lambda w: w.live.simulate(0), "workers: It is less than 1. Send 1 or more."),
     "arms_list": (
@@ -249,7 +249,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     "arms_delete": (lambda w: w.draft.arms.delete("none"), "This study has no arm “none”. Its arms: plain, more."),
     "factors_get": (
         lambda w: w.hits.transport.get("studies/none/factors/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "factors_put": (
         lambda w: w.draft.set_factors({"system": {"levle": ["a"]}}),
@@ -257,7 +257,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "wording_get": (
         lambda w: w.hits.transport.get("studies/none/wording/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "wording_put": (
         lambda w: w.draft.set_wording({"no_such_text": "x"}),
@@ -310,7 +310,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "members_list": (
         lambda w: list(w.hits.transport.rows("studies/none/members/")),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "members_put": (
         lambda w: w.draft.members.put("nobody", "editor"),
@@ -322,7 +322,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "study_team_get": (
         lambda w: w.hits.transport.get("studies/none/team/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "study_team_put": (
         lambda w: w.draft.set_team("nobodys"),
@@ -330,7 +330,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "webhooks_list": (
         lambda w: list(w.hits.transport.rows("studies/none/webhooks/")),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "webhooks_create": (
         lambda w: w.draft.webhooks.create("http://127.0.0.1/", ["study.done"]),

@@ -12,7 +12,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "platforms_study": (
         lambda w: w.hits.transport.get("studies/none/platform/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "platforms_audience": (lambda w: w.live.audience("mturk"), "There is no platform “mturk” with filters."),
     "platforms_add_ratings": (
@@ -31,7 +31,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     "platforms_delete": (lambda w: w.live.delete_postings(), "status: This study is on no platform. Publish it first."),
     "platforms_differences": (
         lambda w: w.hits.transport.get("studies/none/platform/differences/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "platforms_end": (lambda w: w.live.end(), "status: This study is on no platform. Publish it first."),
     "platforms_extend": (lambda w: w.live.extend(0), "status: This study is on no platform. Publish it first."),
@@ -92,7 +92,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "decisions_file": (
         lambda w: w.hits.transport.download("studies/none/decisions.csv", w.folder / "x.csv", progress=False),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "coding_list": (
         lambda w: list(w.hits.transport.rows("studies/live/coding/", differ="perhaps")),
@@ -130,7 +130,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "payments_totals": (
         lambda w: w.hits.transport.get("studies/none/payments/totals/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "payments_due": (
         lambda w: w.live.due("w-none"),
@@ -146,15 +146,15 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "quality_get": (
         lambda w: w.hits.transport.get("studies/none/quality/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "quality_check": (
         lambda w: w.hits.transport.post("studies/none/quality/check/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "quality_rules_get": (
         lambda w: w.hits.transport.get("studies/none/quality/rules/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "quality_rules_change": (
         lambda w: w.draft.set_quality_rules(exclude={"lazy": 1}),
@@ -162,7 +162,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "quality_queue": (
         lambda w: w.hits.transport.get("studies/none/review-queue/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "ratings_list": (
         lambda w: list(w.hits.transport.rows("studies/live/ratings/", cursor="x")),
@@ -170,7 +170,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "exports_list": (
         lambda w: w.hits.transport.get("studies/none/exports/"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "exports_make": (
         lambda w: w.live.make_export("longest", format="doc"),
@@ -186,7 +186,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "reports_page": (
         lambda w: w.hits.transport.get("studies/none/report.html"),
-        "slug: There is no study “none” that you can see. Get the list: /api/v1/studies/",
+        "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",
     ),
     "reports_paper": (
         lambda w: w.hits.transport.get("studies/live/paper.zip", older="perhaps"),
