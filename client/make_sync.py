@@ -11,7 +11,7 @@ HEADER = "# Made from {name} by make_sync.py. Change that file, then run make_sy
 WORDS = [
     (r"\basync (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
-    (r"\bAsync(Client|Transport|Study|Job|Iterator)\b", r"\1"),
+    (r"\bAsync(?=[A-Z])", ""),
     (r"\basync_sleep\b", "sleep"),
     (r"\b_async\b", "_sync"),
     (r"\b__a(enter|exit)__\b", r"__\1__"),

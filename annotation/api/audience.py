@@ -69,7 +69,9 @@ class Audience(Endpoint):
         """Gets how many people on a platform can take part in the study, its groups, and filters that contain words."""
         study, kind = self.study(SEES_PAYMENTS), all_platforms().get(platform)
         if kind is None or not kind.has_audience:
-            raise Http404(f"There is no platform “{platform[:40]}” with filters.")
+            raise Http404(
+                f"There is no platform “{platform[:40]}” with filters. GET /api/v1/platforms/ lists platforms."
+            )
         connection = connected(platform, study)
         settings, audience = settings_of(study, connection), connection.audience()
         words = text(request, "q", most=100)

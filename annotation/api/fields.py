@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from annotation.api.plain_reasons import CHOOSE
 from common.problems import refuse_if_any, unknown
 
 Sent = TypeVar("Sent", bound="Input")
@@ -32,6 +33,16 @@ class Amount(serializers.DecimalField):
 
 class Input(serializers.Serializer[Any]):
     """The JSON object of a request."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """As declared. A choice that does not exist is refused with those that do."""
+        fields: dict[str, Any] = super().get_fields()
+        for field in fields.values():
+            choice = getattr(field, "child", field)
+            if isinstance(choice, serializers.ChoiceField):
+                words = ", ".join(map(str, choice.choices))
+                choice.error_messages["invalid_choice"] = f"“{{input}}” cannot be used.{CHOOSE}{words}."
+        return fields
 
     @classmethod
     def of(cls, request: Request) -> dict[str, Any]:

@@ -135,7 +135,7 @@ class OneItem(Endpoint):
         study = self.study(answers=True)
         stored = Item.objects.filter(study=study, external_id=item).first() if "\x00" not in item else None
         if stored is None:
-            raise Http404(f"This study has no item “{item[:60]}”.")
+            raise Http404(f"This study has no item “{item[:60]}”. Ids are those of the items file.")
         [row] = items_overview.item_rows(study, [stored])
         return Response(ItemShape(item_as_json(row)).data)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.auth.models import User
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -11,6 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accounts.roles import researchers
+from annotation.api.fields import Input
 from annotation.api.parsing import body
 from annotation.api.views import Endpoint, Role
 from annotation.models import Membership
@@ -18,7 +17,7 @@ from annotation.studies.members import add_member, remove_member
 from common.problems import invalid
 
 
-class RoleRequest(serializers.Serializer[Any]):
+class RoleRequest(Input):
     """What a member may do."""
 
     role = serializers.ChoiceField(choices=Role.choices, help_text="A viewer reads, an editor also changes.")

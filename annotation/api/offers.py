@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.shortcuts import get_object_or_404
 from django.urls import path
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -41,6 +40,7 @@ from annotation.studies.storing import close_study
 from common.problems import Refused, invalid
 from common.words import counted, money
 
+SEE_DIFFERENCES = "Get what can be repaired from platform/differences/ of the study."
 STUDY = "studies/<slug:slug>/"
 Kind = PlatformJob.Kind
 OFFERED = (Posting.State.OPEN, Posting.State.PAUSED)
@@ -321,9 +321,10 @@ class FetchWork(Endpoint):
         """Completes work that only the platform has, from its answer and the drafts here."""
         study, sent = self.study(EDITS), Fetch.of(request)
         rows = OutsideAssignment.objects.select_related("posting__study", "posting__hit")
-        submission = fetch_answer(
-            outside=get_object_or_404(rows, pk=sent["outside"], posting__study=study), actor=self.actor
-        )
+        outside = rows.filter(pk=sent["outside"], posting__study=study).first()
+        if outside is None:
+            raise invalid("outside", f"There is no work {sent['outside']} that only the platform has.", SEE_DIFFERENCES)
+        submission = fetch_answer(outside=outside, actor=self.actor)
         return Response({"submission": submission.pk, "worker": submission.participant.pseudonym})
 
 
@@ -332,7 +333,9 @@ class CompensateWork(SpendingEndpoint):
     def post(self, request: Request, slug: str) -> Response:
         """Pays a worker for work that cannot be paid through its own hit. Each work is compensated once."""
         study, sent = self.study(self.role), Compensate.of(request)
-        get_object_or_404(Assignment, pk=sent["assignment"], hit__study=study)
+        if not Assignment.objects.filter(pk=sent["assignment"], hit__study=study).exists():
+            what = f"This study has no assignment {sent['assignment']}."
+            raise invalid("assignment", what, SEE_DIFFERENCES)
         params = {**sent, "amount": str(sent["amount"])}
         return job_for(user=self.user, kind=COMPENSATE, study=study, params=params)
 

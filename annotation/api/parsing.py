@@ -17,6 +17,8 @@ from common.problems import Problem, refuse_if_any
 _CHARACTER = re.compile("[\x00\ud800-\udfff]")
 #: How such a character looks in JSON; the second half is also part of every pair, which is one whole character.
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+#: A limit from here on is that of the database, and says nothing to people.
+LARGEST = 2**31
 WORDS = {"true": True, "1": True, "false": False, "0": False, "": False}
 
 
@@ -94,7 +96,8 @@ def number(request: Request, name: str, *, least: int, most: int) -> int | None:
         return None
     whole = whole_number(value, least=least, most=most)
     if whole is None:
-        raise BadParameter(name, f"“{value[:40]}” cannot be used.", f"Write a whole number from {least:,} to {most:,}.")
+        end = f" to {most:,}" if most < LARGEST else ""
+        raise BadParameter(name, f"“{value[:40]}” cannot be used.", f"Write a whole number from {least:,}{end}.")
     return whole
 
 

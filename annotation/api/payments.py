@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from django.http import HttpResponseBase, StreamingHttpResponse
-from django.urls import path
+from django.http import Http404, HttpResponseBase, StreamingHttpResponse
+from django.urls import path, reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -121,7 +121,10 @@ class DuePayments(PayersEndpoint):
     @extend_schema(operation_id="payments_due", parameters=[WORKER], responses=DueShape)
     def get(self, request: Request, slug: str) -> Response:
         """Gets what must be paid by hand now. Send it to `payments/paid/` when you have paid it."""
-        owed = due(self.payable_study(), pseudonym=text(request, "worker", most=40))
+        study, worker = self.payable_study(), text(request, "worker", most=40)
+        if worker and not study.participants.filter(pseudonym=worker).exists():
+            raise Http404(f"This study has no worker “{worker}”. Get the list: {reverse('api_workers', args=[slug])}")
+        owed = due(study, pseudonym=worker)
         return Response(DueShape(owed).data)
 
 

@@ -59,12 +59,12 @@ class PreviewEndpoint(Endpoint):
         if arm_name:
             arm = study.arms.filter(name=arm_name).first()
             if arm is None:
-                raise Http404(f"This study has no arm “{arm_name[:60]}”.")
+                raise Http404(f"This study has no arm “{arm_name[:60]}”. Leave it out for the first one.")
         item = None
         if item_name:
             item = Item.objects.filter(study=study, external_id=item_name).first()
             if item is None:
-                raise Http404(f"This study has no item “{item_name[:60]}”.")
+                raise Http404(f"This study has no item “{item_name[:60]}”. Ids are those of the items file.")
         hit = hit_with(study, arm, item)
         pages = Trial(Instrument.of(study, arm), hit.items, seed=study.seed).all_pages() if hit else []
         return arm, hit, pages

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
@@ -11,6 +12,7 @@ from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
+from annotation.api.plain_reasons import missing, plain_words
 from annotation.platforms.calls import PlatformTrouble
 from annotation.studies.storing import Frozen
 from annotation.table_files import TableProblems
@@ -51,11 +53,6 @@ KINDS: dict[int, Kind] = {
 }
 
 
-#: What to do about a value that does not have the form of its key, by the framework's code of the reason.
-FIXES = {"required": "Add this key.", "null": "Send a value, or leave the key out.", "blank": "Write a text."}
-SEE_SCHEMA = "See what this address takes: /api/v1/docs/."
-
-
 @dataclass(frozen=True, slots=True)
 class Reason:
     """One thing to fix. ``field`` is the key as in a study file, or the parameter; ``row`` counts from 1 in a table."""
@@ -81,8 +78,11 @@ def problem_response(
     return Response(problem(status, detail, reasons), status, headers=dict(headers or {}), content_type=CONTENT_TYPE)
 
 
-def answer_for(error: Exception) -> Response | None:
-    """The answer for an exception of a view. None for a fault of the server, which is logged and answered by Django."""
+def answer_for(error: Exception, route: str = "", kwargs: Mapping[str, Any] = MappingProxyType({})) -> Response | None:
+    """The answer for an exception of a view. None for a fault of the server, which is logged and answered by Django.
+
+    ``route`` and ``kwargs``: the address as Django resolved it.
+    """
     if isinstance(error, exceptions.APIException):
         return _of_framework(error)
     if isinstance(error, TableProblems):
@@ -99,7 +99,8 @@ def answer_for(error: Exception) -> Response | None:
     if isinstance(error, PlatformTrouble):
         return problem_response(502, str(error), [Reason(error.what, error.fix)])
     if isinstance(error, Http404):
-        return problem_response(404, str(error) or "There is nothing at this address.")
+        field, what, fix = missing(error, route, kwargs)
+        return problem_response(404, f"{what} {fix}".strip(), [Reason(what, fix, field)] if field else ())
     if isinstance(error, PermissionDenied):
         return problem_response(403, str(error) or KINDS[403].meaning)
     if isinstance(error, RequestDataTooBig):
@@ -123,7 +124,9 @@ def _of_framework(error: exceptions.APIException) -> Response:
         headers["Retry-After"] = str(int(wait) + 1)
     if isinstance(error, exceptions.ValidationError):
         reasons = list(_validation(error.detail, ""))
-        return problem_response(422, _sentence([reason.reason for reason in reasons], len(reasons)), reasons, headers)
+        return problem_response(
+            422, _sentence([f"{reason.reason} {reason.fix}" for reason in reasons], len(reasons)), reasons, headers
+        )
     reasons = [Reason(**extra) for extra in getattr(error, "reasons", ())]
     return problem_response(error.status_code, str(error.detail), reasons, headers)
 
@@ -139,4 +142,5 @@ def _validation(detail: Any, field: str) -> Iterable[Reason]:
             nested = isinstance(inner, Mapping | list)
             yield from _validation(inner, f"{field}.{number}".strip(".") if nested and inner else field)
     else:
-        yield Reason(str(detail), FIXES.get(getattr(detail, "code", ""), SEE_SCHEMA), field)
+        reason, fix = plain_words(str(detail), getattr(detail, "code", ""))
+        yield Reason(reason, fix, field)

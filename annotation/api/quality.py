@@ -201,7 +201,7 @@ class CodingEndpoint(Endpoint):
     def coding_study(self, role: str = Role.VIEWER) -> Study:
         study = self.study(role, answers=True)
         if adjudicated_question(study) is None:
-            raise Http404("This type of study has no answers to settle.")
+            raise Http404("This type of study has no answers to settle. Types whose coders work apart have.")
         return study
 
     def names(self, study: Study) -> dict[int, str]:

@@ -37,12 +37,13 @@ class ReportEndpoint(FileEndpoint):
     """Answers with a report of the current data, or with the job that makes it: then the status is 202."""
 
     def report(self, kind: str, name: str, *, study: Study | None = None, run: GenerationRun | None = None) -> Any:
+        older = flag(self.request, "older")
         job = ApiJob(user=self.user, study=study, run=run, kind=kind, asked_at=timezone.now())
         subject, _ = subject_of(job)
         saved = saved_reports.look(subject)
         if saved.fresh and saved.folder is not None:
             return self.file(saved.folder, name, subject.name)
-        if saved.folder is not None and flag(self.request, "older"):
+        if saved.folder is not None and older:
             return self.file(saved.folder, name, subject.name)
         now = job_now(self._one_job(job))
         if now.state == ApiJob.State.DONE:

@@ -110,7 +110,9 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
         raise PermissionDenied(f"This token lacks the scope “{scope}”. Create a token that has it: Your account.")
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response | None]:
-        return lambda error, context: answer_for(error)
+        match = self.request.resolver_match
+        route = match.route if match else ""
+        return lambda error, context: answer_for(error, route, self.kwargs)
 
     @property
     def user(self) -> User:

@@ -146,6 +146,11 @@ class Study(models.Model):
     duplicated_from = models.ForeignKey(
         "self", null=True, editable=False, on_delete=models.SET_NULL, related_name="duplicates"
     )
+    imported = models.JSONField(
+        null=True,
+        editable=False,
+        help_text="From which tool and file its ratings come. Empty: they were collected here.",
+    )
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="studies")
     team = models.ForeignKey(
         Team,

@@ -305,7 +305,8 @@ def _move(study: Study, to: str, *, allowed: list[Status], actor: str, action: s
         return now
     if now.status not in allowed:
         states = " or ".join(str(state.label).lower() for state in allowed)
-        what = f"This study is {now.get_status_display().lower()}; you can only {action} a study that is {states}."
+        state = "a draft" if now.status == Status.DRAFT else now.get_status_display().lower()
+        what = f"This study is {state}; you can only {action} a study that is {states}."
         raise invalid("status", what, _WAY_OUT.get(Status(now.status), ""))
     record(study=now, actor=actor, action=action, old=now.status, new=to)
     now.status = to

@@ -6,28 +6,19 @@ import argparse
 import getpass
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hitserver_client._sync.client import Client
-from hitserver_client._sync.jobs import Job
 from hitserver_client._sync.studies import Study
 from hitserver_client.access import Access, find, save
 from hitserver_client.errors import HitserverError
+from hitserver_client.people_verbs import PEOPLE_VERBS
 from hitserver_client.tables import rows_in_file
+from hitserver_client.verbs import DRY_RUN, OUT, SLUG, Arguments, Verb, ended, say
 
-Arguments = argparse.Namespace
-#: A verb's help, its function, and its arguments with their settings.
-Verb = tuple[str, Callable[[Client, Arguments], None], Mapping[str, Mapping[str, Any]]]
-SLUG: dict[str, dict[str, Any]] = {"slug": {"help": "the short name of the study"}}
 IDS: dict[str, Any] = {"ids": {"type": int, "nargs": "+", "help": "numbers of submissions"}}
-DRY_RUN: dict[str, Any] = {"--dry-run": {"action": "store_true", "help": "check and report, but write nothing"}}
-
-
-def say(*lines: str) -> None:
-    for line in lines:
-        print(line)
 
 
 def document_in(path: Path) -> dict[str, Any]:
@@ -111,12 +102,6 @@ def publish(hits: Client, arguments: Arguments) -> None:
     ended(study.publish(arguments.platform, total=total))
 
 
-def ended(job: Job) -> None:
-    """Wait for a job, then say what came of it."""
-    job.wait()
-    say(job.data["message"] or f"{job.data['kind']}: done.")
-
-
 def job_of(verb: str, *names: str) -> Callable[[Client, Arguments], None]:
     """A verb of `Study` that starts a job. ``names`` are its parameters."""
 
@@ -154,7 +139,6 @@ def delete(hits: Client, arguments: Arguments) -> None:
     say(f"{arguments.slug} is deleted.")
 
 
-OUT: dict[str, Any] = {"--out": {"default": "", "help": "where to save it"}}
 REASON: dict[str, Any] = {"--reason": {"required": True, "help": "the workers read it"}}
 NOTE: dict[str, Any] = {"--note": {"default": "", "help": "for the study's log"}}
 VERBS: dict[str, Verb] = {
@@ -220,6 +204,7 @@ VERBS: dict[str, Verb] = {
             **OUT,
         },
     ),
+    **PEOPLE_VERBS,
 }
 
 

@@ -36,15 +36,20 @@ def is_file(table: Table) -> bool:
     return isinstance(table, (str, Path))
 
 
-def upload_of(table: Table, mapping: Mapping[str, str] | None, options: Mapping[str, Any]) -> Upload:
-    """Raises HitserverError if there is no such file."""
-    path = Path(str(table))
+def existing(name: str | Path) -> Path:
+    """The path of a file. Raises HitserverError if there is no such file."""
+    path = Path(name)
     if not path.is_file():
         raise HitserverError(f"There is no file {path}.")
+    return path
+
+
+def upload_of(table: Table, mapping: Mapping[str, str] | None, options: Mapping[str, Any]) -> Upload:
+    """Raises HitserverError if there is no such file."""
     values = {name: str(value) for name, value in options.items() if value is not None}
     if mapping:
         values["mapping"] = json.dumps(dict(mapping))
-    return Upload(path, values)
+    return Upload(existing(str(table)), values)
 
 
 def rows_of(table: Table, mapping: Mapping[str, str] | None = None) -> list[dict[str, str]]:

@@ -201,4 +201,4 @@ def test_the_page_about_the_api_has_every_operation_and_shape() -> None:
 def test_the_members_of_a_study_alone_find_it() -> None:
     study: Study = make_study(items=0)
     response = as_role("outsider", study).get(reverse("api_study", args=[study.slug]))
-    assert problem_of(response, 404)["detail"] == "No such study."
+    assert problem_of(response, 404)["detail"].startswith(f"There is no study “{study.slug}”, or your role")

@@ -115,8 +115,8 @@ def test_all_problems_of_a_file_come_with_row_and_column(client: Client, draft: 
 @pytest.mark.parametrize(
     ("body", "field", "reason"),
     [
-        ({}, "rows", "This field is required."),
-        ({"rows": "a"}, "rows", "Expected a list of items"),
+        ({}, "rows", "It is missing."),
+        ({"rows": "a"}, "rows", "It is not a list."),
         ({"rows": []}, "items", "The file is empty."),
         ({"rows": [{"sample_id": ["a"]}]}, "items", "The value is a list."),
     ],

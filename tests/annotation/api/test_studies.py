@@ -262,7 +262,7 @@ def test_a_viewer_duplicates_a_study_and_owns_the_copy() -> None:
     reasons = reasons_of(send(client, "post", "api_duplicate", study, body={"slug": "copy"}), 422)
     assert "slug" in reasons
     reasons = reasons_of(send(client, "post", "api_duplicate", study, body={}), 422)
-    assert reasons == {"slug": "This field is required. Add this key."}
+    assert reasons == {"slug": "It is missing. Add this key."}
 
 
 def test_an_owner_deletes_a_draft_and_no_other_study() -> None:
@@ -358,7 +358,7 @@ def test_who_may_write(method: str, name: str, args: tuple[Any, ...], body: Any,
         response = send(as_role(role, study), method, name, study, *args, body=body)
         assert "A secret title" not in response.content.decode()
         detail = problem_of(response, status)["detail"]
-        assert detail == "No such study." or status == 401
+        assert detail.startswith(f"There is no study “{study.slug}”, or") or status == 401
     allowed = as_role("owner" if least == "owner" else "editor", study)
     response = send(allowed, method, name, study, *args, body=body)
     assert response.status_code in (200, 201, 204, 409, 422) or "arm" in response.json()["detail"]

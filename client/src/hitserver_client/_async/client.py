@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from hitserver_client._async.jobs import AsyncJob
+from hitserver_client._async.account import AsyncPlatformAccounts, AsyncSuggesters, AsyncTeams, AsyncTokens
+from hitserver_client._async.jobs import AsyncJob, made
+from hitserver_client._async.parts import part
 from hitserver_client._async.studies import AsyncStudy
 from hitserver_client._async.transport import SECONDS, AsyncTransport
 from hitserver_client.access import find
 from hitserver_client.errors import NotFound
+from hitserver_client.reports import Report
 from hitserver_client.tables import Table, is_file, rows_of
 
 Json = dict[str, Any]
@@ -44,6 +48,32 @@ class AsyncClient:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.transport.access.url}>"
 
+    # --- your account ---
+
+    @property
+    def tokens(self) -> AsyncTokens:
+        """Your API tokens."""
+        return AsyncTokens(self.transport, "tokens/")
+
+    @property
+    def teams(self) -> AsyncTeams:
+        """Your teams."""
+        return AsyncTeams(self.transport, "teams/")
+
+    @property
+    def platform_accounts(self) -> AsyncPlatformAccounts:
+        """Accounts on platforms, yours and those of your teams."""
+        return AsyncPlatformAccounts(self.transport, "platform-accounts/")
+
+    @property
+    def suggesters(self) -> AsyncSuggesters:
+        """Models that suggest texts to writers."""
+        return AsyncSuggesters(self.transport, "suggesters/")
+
+    async def platforms(self) -> list[Json]:
+        """The platforms on which studies can be offered, with their settings."""
+        return list(await self.transport.get("platforms/"))
+
     # --- studies ---
 
     async def studies(self) -> list[AsyncStudy]:
@@ -52,7 +82,7 @@ class AsyncClient:
 
     async def study(self, slug: str) -> AsyncStudy:
         """The study with this short name."""
-        return AsyncStudy(self.transport, await self.transport.get(f"studies/{slug}/"))
+        return AsyncStudy(self.transport, await self.transport.get(f"studies/{part(slug)}/"))
 
     async def create_study(
         self,
@@ -105,13 +135,17 @@ class AsyncClient:
 
     async def task_type(self, name: str) -> Json:
         """One task type: its columns, settings and questions, and an example."""
-        return dict(await self.transport.get(f"task-types/{name}/"))
+        return dict(await self.transport.get(f"task-types/{part(name)}/"))
 
     # --- jobs, models, runs ---
 
     async def job(self, id: int) -> AsyncJob:
         """The job with this number."""
-        return AsyncJob(self.transport, await self.transport.get(f"jobs/{id}/"))
+        return AsyncJob(self.transport, await self.transport.get(f"jobs/{part(id)}/"))
+
+    async def jobs(self) -> list[AsyncJob]:
+        """Your jobs, newest first."""
+        return [AsyncJob(self.transport, row) async for row in self.transport.rows("jobs/")]
 
     async def models(self) -> list[Json]:
         """The language models of this server."""
@@ -127,8 +161,27 @@ class AsyncClient:
 
     async def run(self, name: str) -> Json:
         """A generation run with its progress."""
-        return dict(await self.transport.get(f"runs/{name}/"))
+        return dict(await self.transport.get(f"runs/{part(name)}/"))
+
+    async def cancel_run(self, name: str, *, key: str | None = None) -> Json:
+        """Stop a run. The samples that it has stay."""
+        return dict(await self.transport.post(f"runs/{part(name)}/cancel/", key=key))
+
+    async def resume_run(self, name: str, *, key: str | None = None) -> Json:
+        """Continue a run that stopped or failed."""
+        return dict(await self.transport.post(f"runs/{part(name)}/resume/", key=key))
+
+    async def run_report(self, name: str, *, progress: bool | None = None) -> Report:
+        """The report of a run. The server makes it if it is not there yet."""
+        numbers = await made(self.transport, f"runs/{part(name)}/report/", progress)
+        return Report(name, numbers, str(await self.transport.get(f"runs/{part(name)}/report.html", older="true")))
+
+    async def download_samples(self, run: str, path: str | Path, *, progress: bool | None = None) -> Path:
+        """Save the samples of a run; the end of ``path`` says in which format: .csv or .jsonl."""
+        target = Path(path)
+        address = f"runs/{part(run)}/samples{target.suffix or '.csv'}"
+        return await self.transport.download(address, target, progress=progress)
 
     def samples(self, run: str) -> AsyncIterator[Json]:
         """The samples of a run in the order in which they were stored."""
-        return self.transport.rows(f"runs/{run}/samples/")
+        return self.transport.rows(f"runs/{part(run)}/samples/")

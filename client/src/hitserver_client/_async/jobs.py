@@ -60,3 +60,15 @@ class AsyncJob:
         done, total = self.data["progress"]["done"], self.data["progress"]["total"]
         share = f", {done:,} of {total:,}" if total else ""
         return f"<Job {self.data['id']}: {self.data['kind']}, {self.state}{share}>"
+
+
+async def made(
+    transport: AsyncTransport, path: str, progress: bool | None = None, *, read: bool = True
+) -> dict[str, Any]:
+    """What is at an address where the server answers with a job until it is there."""
+    while True:
+        answer = await transport.send("GET" if read else "HEAD", path)
+        if answer.status != 202:
+            return dict(answer.body or {})
+        job = AsyncJob(transport, answer.body or await transport.get(answer.headers["location"]))
+        await job.wait(progress=progress)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from hitserver_client._async.jobs import AsyncJob
+from hitserver_client._async.design import AsyncDesign
+from hitserver_client._async.jobs import AsyncJob, made
+from hitserver_client._async.parts import part
+from hitserver_client._async.platform_work import AsyncPlatformWork
+from hitserver_client._async.reviewing import AsyncReviewing
 from hitserver_client._async.transport import AsyncTransport
 from hitserver_client.cards import Overview
 from hitserver_client.errors import NotAllowed
@@ -18,26 +22,19 @@ if TYPE_CHECKING:
     import pandas
 
 Json = dict[str, Any]
-Money = Union[str, int, float]
 Place = Union[str, Path]
-#: The last parts of addresses where one submission or many are decided on.
-EXCLUDE, INCLUDE, APPROVE, REJECT, BONUS = "exclude", "include", "approve", "reject", "bonus"
 
 
-class AsyncStudy:
+class AsyncStudy(AsyncDesign, AsyncPlatformWork, AsyncReviewing):
     """A study on the server. ``data`` is its last known state, as the API writes it."""
 
     def __init__(self, transport: AsyncTransport, data: Mapping[str, Any]) -> None:
-        self._transport, self.data = transport, dict(data)
+        super().__init__(transport, data)
         self.overview = Overview(self.data)
         #: What the server remarked on the last change.
         self.warnings: list[str] = []
 
     # --- what it is ---
-
-    @property
-    def slug(self) -> str:
-        return str(self.data["slug"])
 
     @property
     def status(self) -> str:
@@ -48,9 +45,6 @@ class AsyncStudy:
     def link(self) -> str:
         """Where people take part. It opens with the launch."""
         return str(self.data["link"])
-
-    def _path(self, rest: str = "") -> str:
-        return f"studies/{self.slug}/{rest}"
 
     async def refresh(self) -> AsyncStudy:
         """Ask for its state, its progress and its cost."""
@@ -141,6 +135,15 @@ class AsyncStudy:
         body = {"study": study, **terms}
         return dict(await self._transport.post(self._path("items/from-study/"), body, key=key))
 
+    async def take_outputs(self, *, dry_run: bool = False, key: str | None = None) -> Json:
+        """Make what was written since in the study that this one follows its items, too."""
+        params = {"dry_run": "true"} if dry_run else {}
+        return dict(await self._transport.post(self._path("items/feed/"), params=params, key=key))
+
+    async def follow(self, follow: bool = True, *, key: str | None = None) -> None:
+        """Take the other study's outputs as they arrive, or stop that."""
+        await self._transport.send("PUT", self._path("items/feed/"), body={"follow": follow}, key=key)
+
     async def duplicate(self, slug: str, *, items: bool = True, key: str | None = None, **more: Any) -> AsyncStudy:
         """Make a draft like this study."""
         body = {"slug": slug, "items": items, **more}
@@ -181,108 +184,15 @@ class AsyncStudy:
         """Let simulated workers do the study. Their data are marked everywhere."""
         return await self._job("simulate/", {"workers": workers, "seed": seed}, key)
 
-    async def _job(self, rest: str, body: Mapping[str, Any] | None, key: str | None) -> AsyncJob:
-        return AsyncJob(self._transport, await self._transport.post(self._path(rest), body or {}, key=key))
-
-    # --- on a platform ---
-
-    async def cost(self, platform: str) -> Json:
-        """What publishing on a platform would cost, and what prevents it. Nothing is posted."""
-        body = {"platform": platform, "dry_run": True}
-        return dict(await self._transport.post(self._path("publish/"), body))
-
-    async def publish(
-        self, platform: str, *, total: Money | None = None, key: str | None = None, **terms: Any
-    ) -> AsyncJob:
-        """Post it on a platform. ``total`` is the cost that you agreed to: refused if it has changed."""
-        body = {"platform": platform, "total": None if total is None else str(total), **terms}
-        return await self._job("publish/", body, key)
-
-    async def platform(self) -> Json:
-        """What is offered on its platform, what became of it, and what is spent."""
-        return dict(await self._transport.get(self._path("platform/")))
-
-    async def sync(self) -> AsyncJob:
-        """Ask the platform what was sent there and what it decided."""
-        return await self._job("platform/sync/", None, None)
-
-    async def extend(self, days: int, *, key: str | None = None) -> AsyncJob:
-        """Offer its work longer: so many days from now."""
-        return await self._job("platform/extend/", {"days": days}, key)
-
-    async def end(self, *, close: bool = False, key: str | None = None) -> AsyncJob:
-        """Stop offering it on its platform. Work in progress can be finished."""
-        return await self._job("platform/end/", {"close": close}, key)
-
-    async def add_ratings(self, ratings: int, *, total: Money | None = None, key: str | None = None) -> AsyncJob:
-        """Raise the ratings per item and offer the new places."""
-        body = {"ratings": ratings, "total": None if total is None else str(total)}
-        return await self._job("platform/add-ratings/", body, key)
-
-    async def differences(self) -> Json:
-        """Work that exists only here or only on the platform."""
-        return dict(await self._transport.get(self._path("platform/differences/")))
-
-    # --- reviewing ---
-
-    def submissions(self, **filters: Any) -> AsyncIterator[Json]:
-        """The submissions, newest first. Filters: ``show``, ``worker``, ``arm``, ``pay``, ``flag``, ``since``."""
-        return self._transport.rows(self._path("submissions/"), **filters)
-
-    async def submission(self, id: int) -> Json:
-        """One submission with its pages, answers, times and flags."""
-        return dict(await self._transport.get(self._path(f"submissions/{id}/")))
-
-    async def exclude(self, ids: Sequence[int], *, note: str = "", release: bool = False) -> AsyncJob:
-        """Leave submissions out of the analysis. With ``release``, others can take their places."""
-        return await self._decide(EXCLUDE, ids, note=note, release=release)
-
-    async def include(self, ids: Sequence[int], *, note: str = "") -> AsyncJob:
-        """Use submissions in the analysis again."""
-        return await self._decide(INCLUDE, ids, note=note)
-
-    async def approve(self, ids: Sequence[int], *, note: str = "", key: str | None = None) -> AsyncJob:
-        """Approve submissions, which pays their rewards where the platform pays."""
-        return await self._decide(APPROVE, ids, key, note=note)
-
-    async def reject(self, ids: Sequence[int], *, reason: str, key: str | None = None) -> AsyncJob:
-        """Refuse to pay submissions. Their workers read the reason."""
-        return await self._decide(REJECT, ids, key, reason=reason)
-
-    async def bonus(self, ids: Sequence[int], *, amount: Money, reason: str, key: str | None = None) -> AsyncJob:
-        """Pay the same bonus for each of these submissions. Their workers read the reason."""
-        return await self._decide(BONUS, ids, key, amount=str(amount), reason=reason)
-
-    async def _decide(self, decision: str, ids: Sequence[int], key: str | None = None, **terms: Any) -> AsyncJob:
-        return await self._job(f"submissions/{decision}/", {"ids": list(ids), **terms}, key)
-
-    def workers(self) -> AsyncIterator[Json]:
-        """The workers under their pseudonyms, in the order in which they began."""
-        return self._transport.rows(self._path("workers/"))
-
-    async def worker(self, pseudonym: str) -> Json:
-        """One worker with figures, agreement with others, and pay."""
-        return dict(await self._transport.get(self._path(f"workers/{pseudonym}/")))
-
-    async def message(
-        self, pseudonym: str, text: str, *, subject: str = "A message about your work", key: str | None = None
-    ) -> AsyncJob:
-        """Write to a worker through the platform that they came from."""
-        return await self._job(f"workers/{pseudonym}/message/", {"subject": subject, "text": text}, key)
-
-    def payments(self) -> AsyncIterator[Json]:
-        """The workers with what they are owed and were paid."""
-        return self._transport.rows(self._path("payments/"))
-
-    async def quality(self) -> Json:
-        """What quality control has found."""
-        return dict(await self._transport.get(self._path("quality/")))
-
     # --- data ---
 
     def items(self, q: str = "") -> AsyncIterator[Json]:
         """The items with their scores so far; only those that contain ``q``."""
         return self._transport.rows(self._path("items/"), q=q or None, limit=1000)
+
+    async def item(self, id: str) -> Json:
+        """One item with its columns and its scores so far."""
+        return dict(await self._transport.get(self._path(f"items/{part(id)}/")))
 
     def ratings(self) -> AsyncIterator[Json]:
         """All ratings in the order in which they arrived."""
@@ -299,6 +209,13 @@ class AsyncStudy:
         target = Path(path)
         address = self._path(f"exports/{kind}{target.suffix or '.csv'}")
         return await self._transport.download(address, target, progress=progress, simulated=simulated)
+
+    async def make_export(self, kind: str, *, key: str | None = None, **terms: Any) -> AsyncJob:
+        """Let the server make an export as a job: ``job.download(path)`` saves it.
+
+        ``terms``: ``format``, ``simulated``; ``worker_ids=True`` adds ids on the platform, which is logged.
+        """
+        return await self._job("exports/", {"kind": kind, **terms}, key)
 
     async def frame(self, kind: str = "long", *, simulated: str | None = None) -> pandas.DataFrame:
         """An export as a data frame. ``long`` has one row for each answer, with everything about it."""
@@ -317,20 +234,11 @@ class AsyncStudy:
 
     async def report(self, *, progress: bool | None = None) -> Report:
         """The report of the present data. The server makes it if it is not there yet."""
-        numbers = await self._made("report/", progress)
+        numbers = await made(self._transport, self._path("report/"), progress)
         page = await self._transport.get(self._path("report.html"), older="true")
         return Report(self.slug, numbers, str(page))
 
     async def paper(self, path: Place, *, progress: bool | None = None) -> Path:
         """Save what goes into a paper as a zip: methods, tables, figures, pictures of pages, data set card."""
-        await self._made("paper.zip", progress, read=False)
+        await made(self._transport, self._path("paper.zip"), progress, read=False)
         return await self._transport.download(self._path("paper.zip"), Path(path), progress=progress, older="true")
-
-    async def _made(self, rest: str, progress: bool | None, *, read: bool = True) -> Json:
-        """What is at an address where the server answers with a job until it is there."""
-        while True:
-            answer = await self._transport.send("GET" if read else "HEAD", self._path(rest))
-            if answer.status != 202:
-                return dict(answer.body or {})
-            job = AsyncJob(self._transport, answer.body or await self._transport.get(answer.headers["location"]))
-            await job.wait(progress=progress)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from hitserver_client._sync.jobs import Job
+from hitserver_client._sync.account import PlatformAccounts, Suggesters, Teams, Tokens
+from hitserver_client._sync.jobs import Job, made
+from hitserver_client._sync.parts import part
 from hitserver_client._sync.studies import Study
 from hitserver_client._sync.transport import SECONDS, Transport
 from hitserver_client.access import find
 from hitserver_client.errors import NotFound
+from hitserver_client.reports import Report
 from hitserver_client.tables import Table, is_file, rows_of
 
 Json = dict[str, Any]
@@ -45,6 +49,32 @@ class Client:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.transport.access.url}>"
 
+    # --- your account ---
+
+    @property
+    def tokens(self) -> Tokens:
+        """Your API tokens."""
+        return Tokens(self.transport, "tokens/")
+
+    @property
+    def teams(self) -> Teams:
+        """Your teams."""
+        return Teams(self.transport, "teams/")
+
+    @property
+    def platform_accounts(self) -> PlatformAccounts:
+        """Accounts on platforms, yours and those of your teams."""
+        return PlatformAccounts(self.transport, "platform-accounts/")
+
+    @property
+    def suggesters(self) -> Suggesters:
+        """Models that suggest texts to writers."""
+        return Suggesters(self.transport, "suggesters/")
+
+    def platforms(self) -> list[Json]:
+        """The platforms on which studies can be offered, with their settings."""
+        return list(self.transport.get("platforms/"))
+
     # --- studies ---
 
     def studies(self) -> list[Study]:
@@ -53,7 +83,7 @@ class Client:
 
     def study(self, slug: str) -> Study:
         """The study with this short name."""
-        return Study(self.transport, self.transport.get(f"studies/{slug}/"))
+        return Study(self.transport, self.transport.get(f"studies/{part(slug)}/"))
 
     def create_study(
         self,
@@ -106,13 +136,17 @@ class Client:
 
     def task_type(self, name: str) -> Json:
         """One task type: its columns, settings and questions, and an example."""
-        return dict(self.transport.get(f"task-types/{name}/"))
+        return dict(self.transport.get(f"task-types/{part(name)}/"))
 
     # --- jobs, models, runs ---
 
     def job(self, id: int) -> Job:
         """The job with this number."""
-        return Job(self.transport, self.transport.get(f"jobs/{id}/"))
+        return Job(self.transport, self.transport.get(f"jobs/{part(id)}/"))
+
+    def jobs(self) -> list[Job]:
+        """Your jobs, newest first."""
+        return [Job(self.transport, row) for row in self.transport.rows("jobs/")]
 
     def models(self) -> list[Json]:
         """The language models of this server."""
@@ -128,8 +162,27 @@ class Client:
 
     def run(self, name: str) -> Json:
         """A generation run with its progress."""
-        return dict(self.transport.get(f"runs/{name}/"))
+        return dict(self.transport.get(f"runs/{part(name)}/"))
+
+    def cancel_run(self, name: str, *, key: str | None = None) -> Json:
+        """Stop a run. The samples that it has stay."""
+        return dict(self.transport.post(f"runs/{part(name)}/cancel/", key=key))
+
+    def resume_run(self, name: str, *, key: str | None = None) -> Json:
+        """Continue a run that stopped or failed."""
+        return dict(self.transport.post(f"runs/{part(name)}/resume/", key=key))
+
+    def run_report(self, name: str, *, progress: bool | None = None) -> Report:
+        """The report of a run. The server makes it if it is not there yet."""
+        numbers = made(self.transport, f"runs/{part(name)}/report/", progress)
+        return Report(name, numbers, str(self.transport.get(f"runs/{part(name)}/report.html", older="true")))
+
+    def download_samples(self, run: str, path: str | Path, *, progress: bool | None = None) -> Path:
+        """Save the samples of a run; the end of ``path`` says in which format: .csv or .jsonl."""
+        target = Path(path)
+        address = f"runs/{part(run)}/samples{target.suffix or '.csv'}"
+        return self.transport.download(address, target, progress=progress)
 
     def samples(self, run: str) -> Iterator[Json]:
         """The samples of a run in the order in which they were stored."""
-        return self.transport.rows(f"runs/{run}/samples/")
+        return self.transport.rows(f"runs/{part(run)}/samples/")

@@ -61,3 +61,15 @@ class Job:
         done, total = self.data["progress"]["done"], self.data["progress"]["total"]
         share = f", {done:,} of {total:,}" if total else ""
         return f"<Job {self.data['id']}: {self.data['kind']}, {self.state}{share}>"
+
+
+def made(
+    transport: Transport, path: str, progress: bool | None = None, *, read: bool = True
+) -> dict[str, Any]:
+    """What is at an address where the server answers with a job until it is there."""
+    while True:
+        answer = transport.send("GET" if read else "HEAD", path)
+        if answer.status != 202:
+            return dict(answer.body or {})
+        job = Job(transport, answer.body or transport.get(answer.headers["location"]))
+        job.wait(progress=progress)

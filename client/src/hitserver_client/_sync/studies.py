@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-from hitserver_client._sync.jobs import Job
+from hitserver_client._sync.design import Design
+from hitserver_client._sync.jobs import Job, made
+from hitserver_client._sync.parts import part
+from hitserver_client._sync.platform_work import PlatformWork
+from hitserver_client._sync.reviewing import Reviewing
 from hitserver_client._sync.transport import Transport
 from hitserver_client.cards import Overview
 from hitserver_client.errors import NotAllowed
@@ -19,26 +23,19 @@ if TYPE_CHECKING:
     import pandas
 
 Json = dict[str, Any]
-Money = Union[str, int, float]
 Place = Union[str, Path]
-#: The last parts of addresses where one submission or many are decided on.
-EXCLUDE, INCLUDE, APPROVE, REJECT, BONUS = "exclude", "include", "approve", "reject", "bonus"
 
 
-class Study:
+class Study(Design, PlatformWork, Reviewing):
     """A study on the server. ``data`` is its last known state, as the API writes it."""
 
     def __init__(self, transport: Transport, data: Mapping[str, Any]) -> None:
-        self._transport, self.data = transport, dict(data)
+        super().__init__(transport, data)
         self.overview = Overview(self.data)
         #: What the server remarked on the last change.
         self.warnings: list[str] = []
 
     # --- what it is ---
-
-    @property
-    def slug(self) -> str:
-        return str(self.data["slug"])
 
     @property
     def status(self) -> str:
@@ -49,9 +46,6 @@ class Study:
     def link(self) -> str:
         """Where people take part. It opens with the launch."""
         return str(self.data["link"])
-
-    def _path(self, rest: str = "") -> str:
-        return f"studies/{self.slug}/{rest}"
 
     def refresh(self) -> Study:
         """Ask for its state, its progress and its cost."""
@@ -142,6 +136,15 @@ class Study:
         body = {"study": study, **terms}
         return dict(self._transport.post(self._path("items/from-study/"), body, key=key))
 
+    def take_outputs(self, *, dry_run: bool = False, key: str | None = None) -> Json:
+        """Make what was written since in the study that this one follows its items, too."""
+        params = {"dry_run": "true"} if dry_run else {}
+        return dict(self._transport.post(self._path("items/feed/"), params=params, key=key))
+
+    def follow(self, follow: bool = True, *, key: str | None = None) -> None:
+        """Take the other study's outputs as they arrive, or stop that."""
+        self._transport.send("PUT", self._path("items/feed/"), body={"follow": follow}, key=key)
+
     def duplicate(self, slug: str, *, items: bool = True, key: str | None = None, **more: Any) -> Study:
         """Make a draft like this study."""
         body = {"slug": slug, "items": items, **more}
@@ -182,108 +185,15 @@ class Study:
         """Let simulated workers do the study. Their data are marked everywhere."""
         return self._job("simulate/", {"workers": workers, "seed": seed}, key)
 
-    def _job(self, rest: str, body: Mapping[str, Any] | None, key: str | None) -> Job:
-        return Job(self._transport, self._transport.post(self._path(rest), body or {}, key=key))
-
-    # --- on a platform ---
-
-    def cost(self, platform: str) -> Json:
-        """What publishing on a platform would cost, and what prevents it. Nothing is posted."""
-        body = {"platform": platform, "dry_run": True}
-        return dict(self._transport.post(self._path("publish/"), body))
-
-    def publish(
-        self, platform: str, *, total: Money | None = None, key: str | None = None, **terms: Any
-    ) -> Job:
-        """Post it on a platform. ``total`` is the cost that you agreed to: refused if it has changed."""
-        body = {"platform": platform, "total": None if total is None else str(total), **terms}
-        return self._job("publish/", body, key)
-
-    def platform(self) -> Json:
-        """What is offered on its platform, what became of it, and what is spent."""
-        return dict(self._transport.get(self._path("platform/")))
-
-    def sync(self) -> Job:
-        """Ask the platform what was sent there and what it decided."""
-        return self._job("platform/sync/", None, None)
-
-    def extend(self, days: int, *, key: str | None = None) -> Job:
-        """Offer its work longer: so many days from now."""
-        return self._job("platform/extend/", {"days": days}, key)
-
-    def end(self, *, close: bool = False, key: str | None = None) -> Job:
-        """Stop offering it on its platform. Work in progress can be finished."""
-        return self._job("platform/end/", {"close": close}, key)
-
-    def add_ratings(self, ratings: int, *, total: Money | None = None, key: str | None = None) -> Job:
-        """Raise the ratings per item and offer the new places."""
-        body = {"ratings": ratings, "total": None if total is None else str(total)}
-        return self._job("platform/add-ratings/", body, key)
-
-    def differences(self) -> Json:
-        """Work that exists only here or only on the platform."""
-        return dict(self._transport.get(self._path("platform/differences/")))
-
-    # --- reviewing ---
-
-    def submissions(self, **filters: Any) -> Iterator[Json]:
-        """The submissions, newest first. Filters: ``show``, ``worker``, ``arm``, ``pay``, ``flag``, ``since``."""
-        return self._transport.rows(self._path("submissions/"), **filters)
-
-    def submission(self, id: int) -> Json:
-        """One submission with its pages, answers, times and flags."""
-        return dict(self._transport.get(self._path(f"submissions/{id}/")))
-
-    def exclude(self, ids: Sequence[int], *, note: str = "", release: bool = False) -> Job:
-        """Leave submissions out of the analysis. With ``release``, others can take their places."""
-        return self._decide(EXCLUDE, ids, note=note, release=release)
-
-    def include(self, ids: Sequence[int], *, note: str = "") -> Job:
-        """Use submissions in the analysis again."""
-        return self._decide(INCLUDE, ids, note=note)
-
-    def approve(self, ids: Sequence[int], *, note: str = "", key: str | None = None) -> Job:
-        """Approve submissions, which pays their rewards where the platform pays."""
-        return self._decide(APPROVE, ids, key, note=note)
-
-    def reject(self, ids: Sequence[int], *, reason: str, key: str | None = None) -> Job:
-        """Refuse to pay submissions. Their workers read the reason."""
-        return self._decide(REJECT, ids, key, reason=reason)
-
-    def bonus(self, ids: Sequence[int], *, amount: Money, reason: str, key: str | None = None) -> Job:
-        """Pay the same bonus for each of these submissions. Their workers read the reason."""
-        return self._decide(BONUS, ids, key, amount=str(amount), reason=reason)
-
-    def _decide(self, decision: str, ids: Sequence[int], key: str | None = None, **terms: Any) -> Job:
-        return self._job(f"submissions/{decision}/", {"ids": list(ids), **terms}, key)
-
-    def workers(self) -> Iterator[Json]:
-        """The workers under their pseudonyms, in the order in which they began."""
-        return self._transport.rows(self._path("workers/"))
-
-    def worker(self, pseudonym: str) -> Json:
-        """One worker with figures, agreement with others, and pay."""
-        return dict(self._transport.get(self._path(f"workers/{pseudonym}/")))
-
-    def message(
-        self, pseudonym: str, text: str, *, subject: str = "A message about your work", key: str | None = None
-    ) -> Job:
-        """Write to a worker through the platform that they came from."""
-        return self._job(f"workers/{pseudonym}/message/", {"subject": subject, "text": text}, key)
-
-    def payments(self) -> Iterator[Json]:
-        """The workers with what they are owed and were paid."""
-        return self._transport.rows(self._path("payments/"))
-
-    def quality(self) -> Json:
-        """What quality control has found."""
-        return dict(self._transport.get(self._path("quality/")))
-
     # --- data ---
 
     def items(self, q: str = "") -> Iterator[Json]:
         """The items with their scores so far; only those that contain ``q``."""
         return self._transport.rows(self._path("items/"), q=q or None, limit=1000)
+
+    def item(self, id: str) -> Json:
+        """One item with its columns and its scores so far."""
+        return dict(self._transport.get(self._path(f"items/{part(id)}/")))
 
     def ratings(self) -> Iterator[Json]:
         """All ratings in the order in which they arrived."""
@@ -300,6 +210,13 @@ class Study:
         target = Path(path)
         address = self._path(f"exports/{kind}{target.suffix or '.csv'}")
         return self._transport.download(address, target, progress=progress, simulated=simulated)
+
+    def make_export(self, kind: str, *, key: str | None = None, **terms: Any) -> Job:
+        """Let the server make an export as a job: ``job.download(path)`` saves it.
+
+        ``terms``: ``format``, ``simulated``; ``worker_ids=True`` adds ids on the platform, which is logged.
+        """
+        return self._job("exports/", {"kind": kind, **terms}, key)
 
     def frame(self, kind: str = "long", *, simulated: str | None = None) -> pandas.DataFrame:
         """An export as a data frame. ``long`` has one row for each answer, with everything about it."""
@@ -318,20 +235,11 @@ class Study:
 
     def report(self, *, progress: bool | None = None) -> Report:
         """The report of the present data. The server makes it if it is not there yet."""
-        numbers = self._made("report/", progress)
+        numbers = made(self._transport, self._path("report/"), progress)
         page = self._transport.get(self._path("report.html"), older="true")
         return Report(self.slug, numbers, str(page))
 
     def paper(self, path: Place, *, progress: bool | None = None) -> Path:
         """Save what goes into a paper as a zip: methods, tables, figures, pictures of pages, data set card."""
-        self._made("paper.zip", progress, read=False)
+        made(self._transport, self._path("paper.zip"), progress, read=False)
         return self._transport.download(self._path("paper.zip"), Path(path), progress=progress, older="true")
-
-    def _made(self, rest: str, progress: bool | None, *, read: bool = True) -> Json:
-        """What is at an address where the server answers with a job until it is there."""
-        while True:
-            answer = self._transport.send("GET" if read else "HEAD", self._path(rest))
-            if answer.status != 202:
-                return dict(answer.body or {})
-            job = Job(self._transport, answer.body or self._transport.get(answer.headers["location"]))
-            job.wait(progress=progress)
