@@ -95,7 +95,8 @@
   }
   function dueRank(question) {
     var ranks = all("select", question.node), at = document.activeElement;
-    if (ranks.indexOf(at) >= 0) { return at; }
+    var own = at.closest(".rank"); // the buttons beside a rank stand for the same option
+    if (own && question.node.contains(own)) { return own.querySelector("select"); }
     return ranks.filter(function (rank) { return !rank.value; })[0] || ranks[0];
   }
   function goTo(question) {

@@ -1,5 +1,5 @@
 /* The questions of a worker's page, for work.js: what has been answered, what is wrong with it in the server's words,
-   live counts, questions that depend on another answer, and buttons that move the options of a ranking. */
+   live counts, and questions that depend on another answer. */
 (function () {
   "use strict";
 
@@ -43,7 +43,7 @@
   }
   function complete(question) {
     var given = ranks(question).map(Number).sort(function (one, two) { return one - two; });
-    return given.every(function (rank, at) { return rank === at + 1; });
+    return given.every(function (rank, at) { return "ties" in question.node.dataset ? rank : rank === at + 1; });
   }
 
   // --- lengths, counted as the server does ---
@@ -121,6 +121,9 @@
   }
   function choicesProblem(question) {
     var n = chosen(question).length;
+    if ("ticks" in question.node.dataset) {
+      return question.node.querySelector("[data-must]:not(:checked)") ? t("Please tick every statement that is not optional.") : "";
+    }
     if (!n && !question.required) { return ""; }
     if (n < question.least) { return t("Please choose at least %(least)s.", { least: question.least }); }
     return n > question.most ? t("Please choose at most %(most)s; you chose %(count)s.", { most: question.most, count: n }) : "";
@@ -135,7 +138,7 @@
       return question.kind === "ranking" ? t("Please give each option a rank.") : t("Please choose one answer.");
     }
     if (question.kind === "ranking" && !complete(question)) {
-      return t("Please use each rank from 1 to %(most)s exactly once.", { most: ranks(question).length });
+      return "ties" in question.node.dataset ? t("Please give each option a rank.") : t("Please use each rank from 1 to %(most)s exactly once.", { most: ranks(question).length });
     }
     return "";
   }
@@ -152,58 +155,22 @@
         return question.shownValues.indexOf(one) >= 0;
       });
     });
-  }
-
-  // --- rankings ---
-
-  function sortByRank(question) {
-    if (!complete(question)) { return; }
-    var focused = document.activeElement, items = all(".rank", question.node);
-    items.sort(function (one, two) { return one.querySelector("select").value - two.querySelector("select").value; });
-    items.forEach(function (item) { item.parentNode.appendChild(item); });
-    if (focused && question.node.contains(focused)) { focused.focus(); }
-  }
-  function move(question, item, by) {
-    var items = all(".rank", question.node);
-    if (!complete(question)) {
-      items.forEach(function (one, at) { one.querySelector("select").value = String(at + 1); });
-    }
-    var other = items[items.indexOf(item) + by], field = item.querySelector("select");
-    if (other) {
-      var rank = field.value;
-      field.value = other.querySelector("select").value;
-      other.querySelector("select").value = rank;
-    }
-    sortByRank(question);
-    field.dispatchEvent(new Event("input", { bubbles: true }));
-    document.getElementById("say").textContent = t("%(option)s: rank %(rank)s of %(most)s", { option: item.querySelector(".name").textContent, rank: field.value, most: items.length });
-  }
-  function addButtons(question) {
-    all(".rank", question.node).forEach(function (item) {
-      [["↑", -1], ["↓", 1]].forEach(function (one) {
-        var button = document.createElement("button");
-        button.type = "button";
-        button.className = "compact";
-        button.textContent = one[0];
-        button.setAttribute("aria-label", one[1] < 0 ? t("Move %(option)s up", { option: item.querySelector(".name").textContent }) : t("Move %(option)s down", { option: item.querySelector(".name").textContent }));
-        button.addEventListener("click", function () { move(question, item, one[1]); });
-        item.appendChild(button);
-      });
+    // A heading above several questions goes with the last of them.
+    all("[data-group]", task).forEach(function (group) {
+      group.hidden = !group.querySelector("[data-question]:not([hidden])");
     });
-    question.node.addEventListener("change", function () { sortByRank(question); });
-    sortByRank(question);
   }
 
   window.hitserverQuestions = {
     list: list,
     value: value,
+    complete: complete,
     count: count,
     problem: problem,
     lengths: function (text) { return [words(text), characters(text)]; },
     blank: blank,
     /** Once everything that was typed before is filled in. */
     start: function () {
-      list.forEach(function (question) { if (question.kind === "ranking") { addButtons(question); } });
       task.dispatchEvent(new Event("filled"));
       task.addEventListener("input", show);
       show();

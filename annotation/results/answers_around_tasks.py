@@ -13,7 +13,7 @@ from analysis.study_tables import QuestionnaireRow
 from annotation.instrument import asked_around
 from annotation.models import Participant, QuestionnaireReply, Study
 from annotation.results.row_pages import pages_by_pk
-from annotation.task_types.questionnaires import COMPREHENSION, NAMES, TITLES, Questionnaires
+from annotation.task_types.questionnaires import AFTER, BEFORE, COMPREHENSION, NAMES, TITLES, Questionnaires
 from annotation.task_types.questions import Question
 
 CHUNK = 5_000
@@ -34,7 +34,7 @@ def describe_questionnaires(asked: Questionnaires) -> list[QuestionnaireDescript
 
 def screening_of(asked: Questionnaires) -> list[str]:
     """Whose answers turn them away, in words: one phrase for each condition."""
-    questions = {question.topic: question for question in asked.before}
+    questions = {question.topic: question for question in asked.questions(BEFORE)}
     phrases = []
     for condition in asked.conditions:
         question = questions[condition.topic]
@@ -90,7 +90,7 @@ def _stored(question: Question, answer: Any) -> list[tuple[str, float, str]]:
 def worker_factors(study: Study) -> list[Question]:
     """The questions about the workers that have few answers: what they say is a level of the worker."""
     asked = asked_around(study)
-    return [question for question in (*asked.before, *asked.after) if question.names()]
+    return [question for question in (*asked.questions(BEFORE), *asked.questions(AFTER)) if question.names()]
 
 
 def levels_of_workers(study: Study, questions: Sequence[Question], workers: Collection[str]) -> dict[str, list[str]]:

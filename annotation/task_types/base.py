@@ -23,7 +23,7 @@ from annotation.task_types.extra_exports import ExtraExport
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.placements import Placements
-from annotation.task_types.questions import Answer, AnswerError, Grid, Part, Question
+from annotation.task_types.questions import Answer, AnswerError, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
 from annotation.task_types.results import Results
 from annotation.task_types.settings import ConfigForm, Sizes
@@ -123,10 +123,9 @@ class Page:
     styles: Sequence[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        in_parts = (part.questions if isinstance(part, Grid) else (part,) for part in self.parts)
-        object.__setattr__(self, "questions", list(chain.from_iterable(in_parts)))
+        object.__setattr__(self, "questions", list(chain.from_iterable(part.questions for part in self.parts)))
         for name in ("scripts", "styles"):
-            files = (getattr(question, name) for question in self.questions)
+            files = (getattr(part, name) for part in (*self.parts, *self.questions))
             object.__setattr__(self, name, list(dict.fromkeys(chain.from_iterable(files))))
 
     def pull_lacks(self, typed: Mapping[str, str]) -> list[str]:

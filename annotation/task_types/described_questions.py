@@ -21,7 +21,7 @@ from django.core.exceptions import ValidationError
 
 from annotation.task_types.kinds import all_kinds, describable_kinds
 from annotation.task_types.question_blocks import QuestionBlocksWidget
-from annotation.task_types.questions import Asked, Question, ShownIf, clean_text
+from annotation.task_types.questions import Asked, Group, Question, ShownIf, clean_text
 from annotation.task_types.settings import RESERVED, TOPIC
 
 #: What a study says about a question of any kind.
@@ -29,10 +29,16 @@ COMMON = ("kind", "topic", "question", "help", "required", "shown_if")
 MOST_QUESTIONS = 60
 
 Record = dict[str, Any]
+#: The questions and groups above a record by topic; None for those with problems.
+Earlier = dict[str, "Described | None"]
 
 
-def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) -> Question:
-    """The question of a clean record, about this part of the item. ``key``: the name of the form field for a topic, for
+#: What a clean record asks: one question, or a group of several.
+Described = Question | Group
+
+
+def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) -> Described:
+    """The question or group of a clean record, about this part of the item. ``key``: the name of the form field for a topic, for
     pages that ask the same question more than once."""
     conditions = [ShownIf(key(topic), tuple(values)) for topic, values in record["shown_if"].items()]
     asked = Asked(
@@ -43,6 +49,7 @@ def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) 
         target=target,
         required=record["required"],
         shown_if=conditions[0] if conditions else None,
+        key_of=key,
     )
     return all_kinds()[record["kind"]].from_settings(asked, record)
 
@@ -82,15 +89,21 @@ class DescribedQuestionsField(forms.Field):
             raise ValidationError(f"There are {len(value)} questions; {limits} are needed or allowed.", code="count")
         problems: list[str] = []
         records: list[Record] = []
+        earlier: Earlier = {}
         for number, row in enumerate(value, start=1):
-            record, faults = self._checked(row, records)
+            record, faults = self._checked(row, earlier)
+            if record:
+                built = None if faults else build(record)
+                faults += _part_faults(built, earlier)
+                earlier.setdefault(record["topic"], built)
+                earlier |= {question.topic: question for question in (built.questions if built else ())}
             problems += [f"Question {number}{_named(row)}: {fault}" for fault in faults]
             records.append(record)
         if problems:
             raise ValidationError([ValidationError(problem, code="question") for problem in problems])
         return records
 
-    def _checked(self, row: Any, earlier: Sequence[Record]) -> tuple[Record, list[str]]:
+    def _checked(self, row: Any, earlier: Earlier) -> tuple[Record, list[str]]:
         """The record with every setting, and what is wrong with it."""
         if not isinstance(row, Mapping):
             return {}, ["this is not a record with kind, topic and question."]
@@ -120,13 +133,13 @@ class DescribedQuestionsField(forms.Field):
         further = {name: row[name] for name in self.also if name in row}
         return {**further, **common, **getattr(form, "cleaned_data", {})}, faults
 
-    def _common_faults(self, record: Record, earlier: Sequence[Record]) -> Iterator[str]:
+    def _common_faults(self, record: Record, earlier: Earlier) -> Iterator[str]:
         topic = record["topic"]
         if not TOPIC.fullmatch(topic):
             yield f"topic: “{topic[:40]}” must begin with a letter and hold only a–z, 0–9 and _."
         elif topic in self.reserved:
             yield f"topic: “{topic}” is already used for something else. Choose another."
-        elif any(topic == other.get("topic") for other in earlier):
+        elif topic in earlier:
             yield f"topic: “{topic}” is used twice."
         if not record["question"]:
             yield "question is empty: write what people are asked."
@@ -139,19 +152,26 @@ class DescribedQuestionsField(forms.Field):
             yield from _condition_faults(topic, str(asked), values, earlier)
 
 
-def _condition_faults(topic: str, asked: str, values: Any, earlier: Sequence[Record]) -> Iterator[str]:
-    before = next((record for record in earlier if record.get("topic") == asked), None)
+def _part_faults(built: Described | None, earlier: Earlier) -> list[str]:
+    """What is wrong with the topics of the questions in a group."""
+    topics = [question.topic for question in built.questions] if isinstance(built, Group) else []
+    long = [f"topic: “{topic}” is longer than 40 characters. Shorten one." for topic in topics if len(topic) > 40]
+    return long + [f"topic: “{topic}” is used twice." for topic in topics if topic in earlier]
+
+
+def _condition_faults(topic: str, asked: str, values: Any, earlier: Earlier) -> Iterator[str]:
+    before = earlier.get(asked)
     if asked == topic:
         yield "shown_if: a question cannot depend on its own answer."
-    elif before is None:
+    elif asked not in earlier:
         yield f"shown_if: “{asked[:40]}” is not an earlier question. A condition names a question above this one."
+    elif isinstance(before, Group):
+        topics = ", ".join(question.topic for question in before.questions)
+        yield f"shown_if: “{asked}” asks several questions. Name one of them: {topics}."
     elif not isinstance(values, list) or not values:
         yield f"shown_if: write the answers to “{asked}” as a list, such as {{{asked}: [1, 2]}}."
-    else:
-        try:
-            names = build({**before, "shown_if": {}}).names()
-        except (KeyError, TypeError, ValueError):
-            return  # that question has problems of its own
+    elif before is not None:  # else that question has problems of its own
+        names = before.names()
         strange = [value for value in values if names and value not in names]
         if strange:
             possible = ", ".join(f"{value:g}" if isinstance(value, float) else value for value in names)

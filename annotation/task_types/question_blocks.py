@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from annotation.task_types.kinds import describable_kinds
-from annotation.task_types.questions import Question
+from annotation.task_types.questions import Group, Question
 
 #: Stands for the number of a block in the templates of new blocks.
 PLACEHOLDER = "__n__"
@@ -110,7 +110,7 @@ class QuestionBlocksWidget(forms.Widget):
         }
 
 
-def _settings(kind: type[Question], prefix: str, row: Mapping[str, Any] | None = None) -> forms.Form:
+def _settings(kind: type[Question] | type[Group], prefix: str, row: Mapping[str, Any] | None = None) -> forms.Form:
     """The form of the kind's settings, unbound, with the values of ``row``."""
     assert kind.settings_form is not None  # noqa: S101 - only kinds that a study can describe are offered
     return kind.settings_form(prefix=prefix, initial=dict(row or {}), auto_id="id_%s")

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 
 from annotation.task_types.described_questions import DescribedQuestionsField, build
 from annotation.task_types.questionnaires import TRIES, Condition, conditions_of, expanded, questions_of
-from annotation.task_types.questions import Answer, Question, clean_text
+from annotation.task_types.questions import Answer, Group, Question, clean_text
 from annotation.task_types.settings import ConfigForm
 from annotation.task_types.standard_questions import BLOCKS
 
@@ -89,6 +89,9 @@ class ChecksField(DescribedQuestionsField):
                 problems.append(f"{where}: everybody must answer it, so it has no shown_if, and required is true.")
                 continue
             question = build(record)
+            if isinstance(question, Group):
+                problems.append(f"{where}: {question.kind} asks several questions. Ask each by itself.")
+                continue
             answers, strange = resolved(question, right if isinstance(right, list) else [right])
             if strange:
                 problems.append(f"{where}: right: {strange}")

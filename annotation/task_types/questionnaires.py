@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from annotation.languages import gettext as _
 from annotation.languages import marked, speaking
 from annotation.task_types.base import Answers, Page
-from annotation.task_types.described_questions import DescribedQuestionsField, build
+from annotation.task_types.described_questions import Described, DescribedQuestionsField, build
 from annotation.task_types.questions import Answer, Question
 from annotation.task_types.standard_questions import BLOCKS
 
@@ -65,9 +65,9 @@ class Questionnaires:
 
     NONE: ClassVar[Questionnaires]
 
-    before: tuple[Question, ...] = ()
+    before: tuple[Described, ...] = ()
     comprehension: tuple[Checked, ...] = ()
-    after: tuple[Question, ...] = ()
+    after: tuple[Described, ...] = ()
     tries: int = TRIES
     conditions: tuple[Condition, ...] = ()
     messages: Mapping[str, str] = field(default_factory=dict)
@@ -80,13 +80,13 @@ class Questionnaires:
             return cls.NONE
         with speaking(language):
             comprehension = [
-                Checked(build(record), tuple(_as_answers(record)), str(record.get("explanation", "")))
+                Checked(build(record).questions[0], tuple(_as_answers(record)), str(record.get("explanation", "")))
                 for record in stored.get("comprehension", ())
             ]
             return cls(
-                before=tuple(questions_of(stored.get("before", ()))),
+                before=tuple(parts_of(stored.get("before", ()))),
                 comprehension=tuple(comprehension),
-                after=tuple(questions_of(stored.get("after", ()))),
+                after=tuple(parts_of(stored.get("after", ()))),
                 tries=stored.get("comprehension_tries") or TRIES,
                 conditions=conditions_of(stored.get("screen_out") or {}),
                 messages={
@@ -109,6 +109,11 @@ class Questionnaires:
     def questions(self, name: str) -> tuple[Question, ...]:
         if name == COMPREHENSION:
             return tuple(check.question for check in self.comprehension)
+        return tuple(question for part in self._parts(name) for question in part.questions)
+
+    def _parts(self, name: str) -> tuple[Described, ...]:
+        if name == COMPREHENSION:
+            return self.questions(name)
         return self.before if name == BEFORE else self.after
 
     @property
@@ -117,7 +122,7 @@ class Questionnaires:
 
     def page(self, name: str) -> Page:
         """The questionnaire as a page, titled in the language of this moment."""
-        return Page(name, _(TITLES[name]), "work/questionnaire.html", self.questions(name), {}, None)
+        return Page(name, _(TITLES[name]), "work/questionnaire.html", self._parts(name), {}, None)
 
     def screens_out(self, answers: Answers) -> bool:
         return any(condition.holds(answers) for condition in self.conditions)
@@ -143,12 +148,17 @@ def expanded(entries: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def questions_of(entries: Sequence[Record]) -> list[Question]:
-    """The questions of clean entries. Those of blocks get the defaults of their kinds."""
-    questions: list[Question] = []
+    """All questions of clean entries."""
+    return [question for part in parts_of(entries) for question in part.questions]
+
+
+def parts_of(entries: Sequence[Record]) -> list[Described]:
+    """The questions and groups of clean entries. Those of blocks get the defaults of their kinds."""
+    parts: list[Described] = []
     for entry in entries:
         records = DescribedQuestionsField().clean(expanded([entry])) if "block" in entry else [entry]
-        questions += [build(dict(record)) for record in records]
-    return questions
+        parts += [build(dict(record)) for record in records]
+    return parts
 
 
 def conditions_of(stored: Mapping[str, Any]) -> tuple[Condition, ...]:

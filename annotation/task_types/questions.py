@@ -10,7 +10,7 @@ import random
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from analysis.description import TEXT, Kind, Point, QuestionDescription, ReportSection, Scale, Score
@@ -73,7 +73,8 @@ class Sketch:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a study says about a question of any kind; the kind's own settings come beside it."""
+    """What a study says about a question of any kind; the kind's own settings come beside it. ``key_of``: the name of
+    the form field for a topic."""
 
     key: str
     label: str
@@ -82,6 +83,13 @@ class Asked:
     target: str = ""
     required: bool = True
     shown_if: ShownIf | None = None
+    key_of: Callable[[str], str] = str
+
+    def part(self, name: str, label: str, *, help: str = "", required: bool = True) -> Asked:
+        """The same for one question of a group: ``name`` is added to its key and to its topic."""
+        topic = f"{self.topic}_{name}"
+        required = self.required and required
+        return replace(self, key=self.key_of(topic), label=label, topic=topic, help=help, required=required)
 
     def arguments(self) -> dict[str, Any]:
         """The same as keyword arguments of a `Question`."""
@@ -112,8 +120,6 @@ class Question(ABC):
     scripts: ClassVar[Sequence[str]] = ()
     #: Style sheets of its own, likewise.
     styles: ClassVar[Sequence[str]] = ()
-    #: Whether its widget shows the text that it is about, so that the page does not show it a second time.
-    shows_text: ClassVar[bool] = False
     #: Whether it can be asked about a single text only.
     of_one_text: ClassVar[bool] = False
     key: str
@@ -135,7 +141,17 @@ class Question(ABC):
         (``target``) gets that text alone. Kinds that mark or compare texts override it. Default: the same question."""
         return self
 
+    @property
+    def questions(self) -> Sequence[Question]:
+        """What a page with it asks: itself. A `Group` asks several."""
+        return (self,)
+
     # --- the widget ---
+
+    @property
+    def shows_text(self) -> bool:
+        """Whether its widget shows the text that it is about, so that the page does not show it a second time."""
+        return False
 
     @property
     def template(self) -> str:
@@ -267,6 +283,8 @@ class Grid:
     Its questions are ordinary scales, each with its own topic, time and error.
     """
 
+    scripts: ClassVar[Sequence[str]] = ()
+    styles: ClassVar[Sequence[str]] = ()
     key: str
     label: str
     questions: tuple[Question, ...]
@@ -277,7 +295,41 @@ class Grid:
         return self.questions[0].scale
 
 
-Part = Question | Grid
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A kind that asks several questions under one heading. Each is a question of its own in the data, with its own
+    topic, answer, time and error; the group draws the heading around them.
+
+    The class variables mean what they mean in `Question`.
+    """
+
+    kind: ClassVar[Kind]
+    kind_name: ClassVar[str]
+    settings_form: ClassVar[type[forms.Form] | None]
+    scripts: ClassVar[Sequence[str]] = ()
+    styles: ClassVar[Sequence[str]] = ()
+    of_one_text: ClassVar[bool] = False
+    shows_text: ClassVar[bool] = False
+    key: str
+    label: str
+    questions: tuple[Question, ...]
+    help: str = ""
+
+    @classmethod
+    def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Group:
+        """The questions that a study describes. ``settings`` are clean values of `settings_form`."""
+        raise NotImplementedError
+
+    def of_item(self, texts: Mapping[str, str]) -> Group:
+        return self
+
+    @property
+    def template(self) -> str:
+        """The template that draws the heading. Gets ``group`` and ``rows``, the drawn questions."""
+        return f"annotation/questions/{self.kind}.html"
+
+
+Part = Question | Grid | Group
 
 
 def describe_options(question: Question, options: Sequence[Option]) -> QuestionDescription:
@@ -286,6 +338,12 @@ def describe_options(question: Question, options: Sequence[Option]) -> QuestionD
     return QuestionDescription(
         question.topic, question.label, question.stored_on, question.kind, question.help, targets=named
     )
+
+
+def below_heading(heading: str, label: str) -> str:
+    """The label of a question below a heading, as one line."""
+    between = " " if heading.endswith(tuple(".?!:…。？！：؟")) else ": "
+    return f"{heading}{between}{label}"
 
 
 def joined_target(*parts: str) -> str:

@@ -17,7 +17,7 @@ from annotation.languages import gettext as _
 from annotation.languages import spoken, spoken_key
 from annotation.rich_text import as_html
 from annotation.task_types.kinds.scale.scale import buttons, layout
-from annotation.task_types.questions import Grid, Part, Question
+from annotation.task_types.questions import Grid, Group, Part, Question
 
 register = template.Library()
 
@@ -30,6 +30,9 @@ def part(context: template.Context, shown_part: Part, lead: object = "") -> Safe
         keys = [question.key for question in shown_part.questions]
         typed, wrong = (tuple(texts.get(key, "") for key in keys) for texts in (values, errors))
         return _grid(shown_part, typed, wrong, spoken_key())
+    if isinstance(shown_part, Group):
+        rows = [part(context, question) for question in shown_part.questions]
+        return _rendered(shown_part.template, {"group": shown_part, "rows": rows, "lead": str(lead)})
     error = errors.get(shown_part.key, "")
     only_if = condition(shown_part, context["page"].questions) if shown_part.shown_if else ""
     if shown_part.cached and not error:

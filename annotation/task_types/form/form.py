@@ -98,17 +98,25 @@ class FormType(FixedPages):
 
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
         named = {name: name for name in config["texts"]}
-        return [build(record).of_item(named if record["of"] == "item" else {}) for record in config["questions"]]
+        parts = [build(record).of_item(named if record["of"] == "item" else {}) for record in config["questions"]]
+        return [question for part in parts for question in part.questions]
 
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
         """Questions about each of several texts have targets for every text."""
         described = []
-        for record, question in zip(config["questions"], self.questions(config, texts), strict=True):
+        of_each_text = {
+            question.topic: record
+            for record in config["questions"]
+            if record["of"] == "text" and len(config["texts"]) > 1 and not config["document"]
+            for question in build(record).questions
+        }
+        for question in self.questions(config, texts):
             description = question.describe()
-            if record["of"] == "text" and len(config["texts"]) > 1 and not config["document"]:
+            if record := of_each_text.get(question.topic):
                 targets: dict[str, str] = {}
                 for name in config["texts"]:
-                    of_text = build(record, target=name).describe().targets
+                    parts = build(record, target=name).questions
+                    of_text = next(part for part in parts if part.topic == question.topic).describe().targets
                     targets |= {target: f"{name}: {label}" for target, label in of_text.items()}
                 description = replace(description, targets=targets)
             described.append(description)
@@ -154,7 +162,8 @@ class FormType(FixedPages):
 
     def scores(self, config: Json) -> Sequence[Score]:
         """Each of several texts has a score of its own."""
-        scores = [(record["of"], score) for record in config["questions"] if (score := build(record).score())]
+        asked = [(record["of"], question) for record in config["questions"] for question in build(record).questions]
+        scores = [(of, score) for of, question in asked if (score := question.score())]
         several = len(config["texts"]) > 1
         return [replace(score, over="part") if several and of == "text" else score for of, score in scores]
 
@@ -169,7 +178,8 @@ class FormType(FixedPages):
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         topics = [score.topic for score in self.scores(config)]
-        own = [section for record in config["questions"] for section in build(record).sections()]
+        asked = [question for record in config["questions"] for question in build(record).questions]
+        own = [section for question in asked for section in question.sections()]
         if not topics:
             return own
         return [ReportSection("scales", {"topics": topics}), ReportSection("origin_tests", {"topics": topics}), *own]
@@ -185,7 +195,7 @@ class FormType(FixedPages):
 
 def _conditions_first(order: Sequence[int], records: Sequence[Record]) -> list[int]:
     """The order, in which a question with a condition comes directly after the one that it depends on."""
-    topics = {record["topic"]: number for number, record in enumerate(records)}
+    topics = {question.topic: number for number, record in enumerate(records) for question in build(record).questions}
     depends = {number: topics[topic] for number, record in enumerate(records) for topic in record["shown_if"]}
     placed: list[int] = []
 

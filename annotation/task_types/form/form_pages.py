@@ -9,7 +9,7 @@ from annotation.task_types.base import Page, Shown
 from annotation.task_types.described_questions import Record, build
 from annotation.task_types.form.form_items import segments_of, table_in, turns_in
 from annotation.task_types.items import Json
-from annotation.task_types.questions import Question, joined_target
+from annotation.task_types.questions import Part, joined_target
 
 TEMPLATE = "form/page.html"
 
@@ -29,7 +29,7 @@ class ShownText:
 
     heading: str
     text: str
-    questions: Sequence[Question]
+    questions: Sequence[Part]
     visible: bool = True
 
 
@@ -40,7 +40,7 @@ class Segment:
     heading: str
     blocks: Sequence[Block]
     texts: Sequence[ShownText]
-    questions: Sequence[Question]
+    questions: Sequence[Part]
 
 
 def question_key(topic: str, target: str) -> str:
@@ -76,7 +76,7 @@ class ItemPages:
         asked = [page for page in parts if page.questions]
         return [*asked, self._page("-whole", self._segments(ask=False), whole)] if whole or not asked else asked
 
-    def _page(self, ending: str, segments: Sequence[Segment], whole: Sequence[Question] = ()) -> Page:
+    def _page(self, ending: str, segments: Sequence[Segment], whole: Sequence[Part] = ()) -> Page:
         context: Json = {
             "place": self.place,
             "places": len(self.shown.items),
@@ -86,7 +86,7 @@ class ItemPages:
             "whole": whole,
             "whole_heading": self.texts.get("whole.heading", "") if self.is_document else "",
         }
-        parts: list[Question] = []
+        parts: list[Part] = []
         for segment in segments:
             parts += [question for text in segment.texts for question in text.questions]
             parts += segment.questions
@@ -135,7 +135,7 @@ class ItemPages:
             self._target(number, name) or name: cells.get(name, "") for number, cells in rows for name in self.names
         }
 
-    def _questions(self, about: str, target: str, texts: dict[str, str]) -> list[Question]:
+    def _questions(self, about: str, target: str, texts: dict[str, str]) -> list[Part]:
         """The questions about one part, in their order for this assignment."""
         return [
             build(record, target=target, key=lambda topic: question_key(topic, target)).of_item(texts)

@@ -135,7 +135,7 @@ def _no_single_text(config: Json, of: str) -> str:
 def _question_problems(config: Json) -> Iterator[str]:
     """Questions about what the study does not show, and conditions on answers about something else."""
     records: Sequence[Record] = config["questions"]
-    about = {record["topic"]: record["of"] for record in records}
+    about = {question.topic: record["of"] for record in records for question in build(record).questions}
     for number, record in enumerate(records, start=1):
         start = f"Question {number} ({record['topic']})"
         if record["of"] == "text" and not config["texts"]:

@@ -1,6 +1,6 @@
 """The kinds of questions: one folder each, which owns everything about its kind.
 
-A folder has ``__init__.py`` with ``KIND``, the class of its questions; ``templates/annotation/questions/<kind>.html``,
+A folder has ``__init__.py`` with ``KIND``, the class of its questions (or a `Group` of several); ``templates/annotation/questions/<kind>.html``,
 its widget; and ``static/`` for a script of its own, if it needs one. How the analysis puts a kind into words is in
 `analysis.kinds`, in a module of the same name.
 """
@@ -13,13 +13,13 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from annotation.task_types.questions import Question
+    from annotation.task_types.questions import Group, Question
 
 
 @cache
-def all_kinds() -> dict[str, type[Question]]:
+def all_kinds() -> dict[str, type[Question] | type[Group]]:
     """Every kind of question by name, sorted by name. Raises ValueError if two have the same name."""
-    kinds: dict[str, type[Question]] = {}
+    kinds: dict[str, type[Question] | type[Group]] = {}
     for module in pkgutil.iter_modules(__path__):
         if not module.ispkg:
             continue
@@ -30,6 +30,6 @@ def all_kinds() -> dict[str, type[Question]]:
     return dict(sorted(kinds.items()))
 
 
-def describable_kinds() -> dict[str, type[Question]]:
+def describable_kinds() -> dict[str, type[Question] | type[Group]]:
     """The kinds that a study can describe, by name."""
     return {name: kind for name, kind in all_kinds().items() if kind.settings_form is not None}

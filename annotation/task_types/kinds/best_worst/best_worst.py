@@ -66,7 +66,6 @@ class BestWorstQuestion(Question):
 
     kind: ClassVar[Kind] = "best_worst"
     kind_name: ClassVar[str] = "Best and worst"
-    shows_text: ClassVar[bool] = True
     styles: ClassVar[Sequence[str]] = ("best-worst.css",)
     settings_form: ClassVar[type[forms.Form] | None] = BestWorstForm
     options: tuple[Option, ...] = ()
@@ -97,6 +96,10 @@ class BestWorstQuestion(Question):
         return fields | {
             "rows": [(option, option.key == best, option.key == worst) for option in self.options],
         }
+
+    @property
+    def shows_text(self) -> bool:
+        return self.of_texts
 
     @property
     def sketch(self) -> Sketch:

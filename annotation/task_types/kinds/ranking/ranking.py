@@ -1,16 +1,21 @@
-"""All options in order, best first."""
+"""All options in order, best first.
+
+With ties, each of several options in one place gets the mean of the ranks that they share (Kendall 1948, ch. 3), so
+that the ranks of an answer always have the same sum: 1, 2.5, 2.5, 4.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
+from django.core.exceptions import ValidationError
 
-from analysis.description import Kind, QuestionDescription, Scale
+from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from analysis.quality_control.work import as_number
 from annotation.languages import gettext as _
 from annotation.task_types.questions import (
@@ -32,24 +37,60 @@ if TYPE_CHECKING:
     from annotation.task_types.simulation import SimulatedWorker
 
 
+#: Between options in one place.
+TIED = "="
+#: A simulated worker sees no difference between options that are closer, from 0 to 1.
+CLOSE = 0.05
+
+
 class RankingForm(ConfigForm):
     """The options to order, as a study describes them."""
 
-    options = OptionsField(label="Options")
+    options = OptionsField(label="Options", least=0, help_text="Empty: the texts of the item, in the order shown.")
+    ties = forms.BooleanField(label="Several may have the same rank", initial=False, required=False)
+
+    def clean_options(self) -> list[dict[str, str]]:
+        options: list[dict[str, str]] = self.cleaned_data["options"]
+        if len(options) == 1:
+            raise ValidationError("One option has no order. Name at least two.", code="least")
+        return options
+
+
+def _tied(answer: Answer) -> list[list[str]]:
+    """The keys in each place, best first."""
+    return [place.split(TIED) for place in answer] if isinstance(answer, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class RankingQuestion(Question):
-    """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key."""
+    """All options in order, best first. Each option gives a rating: its rank from 1. The target is its key.
+
+    The answer lists the keys; options in one place are joined by ``=``.
+    """
 
     kind: ClassVar[Kind] = "ranking"
     kind_name: ClassVar[str] = "Order of options"
     options: tuple[Option, ...] = ()
     settings_form: ClassVar[type[forms.Form] | None] = RankingForm
+    scripts: ClassVar[Sequence[str]] = ("ranking.js",)
+    styles: ClassVar[Sequence[str]] = ("ranking.css",)
+    ties: bool = False
+    #: Whether the options are the item's texts.
+    of_texts: bool = False
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
-        return cls(**asked.arguments(), options=tuple(Option(**row) for row in settings["options"]))
+        options = tuple(Option(**row) for row in settings["options"])
+        return cls(**asked.arguments(), options=options, ties=settings["ties"], of_texts=not options)
+
+    def of_item(self, texts: Mapping[str, str]) -> Question:
+        if not self.of_texts:
+            return self
+        return replace(self, options=tuple(Option(name, text) for name, text in texts.items()))
+
+    @property
+    def shows_text(self) -> bool:
+        return self.of_texts
 
     def drawn(self, values: Form) -> dict[str, Any]:
         fields = ((option, self.field(option)) for option in self.options)
@@ -71,42 +112,84 @@ class RankingQuestion(Question):
             if self.required:
                 raise AnswerError(_("Please give each option a rank."))
             return None
+        if self.ties:
+            return self._places(ranks)
         each_rank_once = [str(rank) for rank in range(1, len(self.options) + 1)]
         if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != each_rank_once:
             raise AnswerError(_("Please use each rank from 1 to %(last)s exactly once.") % {"last": len(self.options)})
         return sorted(ranks, key=lambda key: int(ranks[key]))
 
+    def _places(self, ranks: Mapping[str, str]) -> list[str]:
+        """The keys in the order of their ranks, those with one rank joined."""
+        last = len(self.options)
+        possible = {str(rank): rank for rank in range(1, last + 1)}
+        if not all(rank in possible for rank in ranks.values()):
+            message = _("Please give each option a rank from 1 to %(last)s. Several may have the same.")
+            raise AnswerError(message % {"last": last})
+        places: dict[int, list[str]] = {}
+        for key, rank in ranks.items():
+            places.setdefault(possible[rank], []).append(key)
+        return [TIED.join(places[rank]) for rank in sorted(places)]
+
     def typed(self, answer: Answer) -> dict[str, str]:
-        order = answer if isinstance(answer, list) else []
-        return {f"{self.key}.{key}": str(rank) for rank, key in enumerate(order, start=1)}
+        typed: dict[str, str] = {}
+        for tied in _tied(answer):
+            rank = str(len(typed) + 1)
+            typed |= {f"{self.key}.{key}": rank for key in tied}
+        return typed
 
     def stored(self, answer: Answer) -> list[Stored]:
-        assert isinstance(answer, list)  # noqa: S101 - `clean` made it
-        return [Stored(joined_target(self.target, key), float(rank)) for rank, key in enumerate(answer, start=1)]
+        rows: list[Stored] = []
+        for tied in _tied(answer):
+            mean = len(rows) + (len(tied) + 1) / 2
+            rows += [Stored(joined_target(self.target, key), mean) for key in tied]
+        return rows
+
+    def agrees(self, answer: Answer, right: Answer) -> bool:
+        """Whether the order is the same."""
+        return [set(tied) for tied in _tied(answer)] == [set(tied) for tied in _tied(right)]
 
     @property
     def stored_on(self) -> Scale:
-        return Scale.numbered("rank", max(2, len(self.options)), low="best", high="worst")
+        last = max(2, len(self.options))
+        scale = Scale.numbered("rank", last, low="best", high="worst")
+        if not self.ties:
+            return scale
+        halves = [Point(rank + 0.5) for rank in range(1, last)]
+        return replace(scale, points=tuple(sorted((*scale.points, *halves), key=lambda point: point.value)))
 
     def describe(self) -> QuestionDescription:
         return describe_options(self, self.options)
 
-    def score(self) -> None:
-        """None: ranks are about options, and those of all options always have the same mean."""
+    def score(self) -> Score | None:
+        """Texts have the mean of their ranks, the lowest the best. None for options: all items have the same."""
+        return Score(self.topic, self.label, sign=-1, low=1, over="part") if self.of_texts else None
 
     def names(self) -> Mapping[float | str, str]:
         return {option.key: option.label for option in self.options}
 
     def in_words(self, answer: Answer) -> str:
         names = self.names()
-        return " > ".join(names.get(key, key) for key in answer) if isinstance(answer, list) else ""
+        return " > ".join(" = ".join(names.get(key, key) for key in tied) for tied in _tied(answer))
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
     ) -> dict[str, str]:
+        """By the true quality of each option, the same for all workers, with error. Those close together are tied."""
         keys = [option.key for option in self.options]
-        rng.shuffle(keys)
-        return self.typed(keys)
+        if worker.profile == "careless":
+            rng.shuffle(keys)
+            return self.typed(keys)
+        quality = {key: random.Random(f"{item}/{self.topic}/{key}").random() for key in keys}
+        judged = {key: worker.placed(quality[key], 0, 1, rng) for key in keys}
+        order = sorted(keys, key=lambda key: -judged[key])
+        places: list[str] = []
+        for before, key in zip(["", *order], order, strict=False):
+            if self.ties and before and judged[before] - judged[key] < CLOSE:
+                places[-1] += TIED + key
+            else:
+                places.append(key)
+        return self.typed(places)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         """The options in the order of their right ranks, then two of them swapped."""

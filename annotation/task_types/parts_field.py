@@ -1,0 +1,79 @@
+"""A setting that lists the parts of a question, such as the rows of a matrix, with numbers and lists as YAML has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.core.exceptions import ValidationError
+
+from annotation.task_types.settings import TOPIC, Cell, TableField
+
+#: Between the entries of a list that is written into one cell.
+BETWEEN = "|"
+YES = "yes"
+#: A cell that can be ticked: ``true`` in a study file.
+OPTIONAL = Cell("optional", "Optional", required=False, choices=[(YES, "yes")])
+
+
+class PartsField(TableField):
+    """Records with ``key``, a name in the data, ``label`` and further cells. Every problem is named at once.
+
+    A study file may have numbers, ``true`` and lists in the cells; they become texts: ``5``, ``yes`` and ``a | b``.
+    """
+
+    def __init__(self, *, label_cell: Cell, cells: Sequence[Cell] = (), most: int = 30, **kwargs: Any) -> None:
+        key = Cell("key", "Name in the data", max_length=20)
+        super().__init__(cells=[key, label_cell, *cells], least=1, most=most, **kwargs)
+
+    def clean(self, value: Any) -> list[dict[str, str]]:
+        if not isinstance(value, list | tuple):
+            return super().clean(value)
+        rows: list[dict[str, str]] = []
+        problems: list[str] = []
+        for number, entry in enumerate(value, start=1):
+            try:
+                row = self.clean_row(_with_texts(entry), number)
+            except ValidationError as error:
+                problems += error.messages
+                continue
+            problems += [f"Entry {number}, {fault}" for fault in self._key_faults(row["key"], rows)]
+            problems += [f"Entry {number}, {fault}" for fault in self.faults_of(row)]
+            rows.append(row)
+        if problems:
+            raise ValidationError([ValidationError(problem, code="part") for problem in problems])
+        return super().clean(rows)
+
+    def faults_of(self, row: dict[str, str]) -> Iterator[str]:
+        """What else is wrong with a record, each beginning with the name of its cell. May add what is left out."""
+        yield from ()
+
+    def _key_faults(self, key: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+        if not TOPIC.fullmatch(key):
+            yield f"key: “{key}” must begin with a letter and hold only a–z, 0–9 and _."
+        elif any(key == row["key"] for row in rows):
+            yield f"key: “{key}” is in the list twice."
+
+
+def entries_in(cell: str) -> list[str]:
+    """The entries of a list in a cell."""
+    return [entry.strip() for entry in cell.split(BETWEEN)] if cell.strip() else []
+
+
+def whole_number(cell: str) -> int | None:
+    """The number in a cell; None if it is empty or no whole number."""
+    return int(cell) if cell.isascii() and cell.isdecimal() and len(cell) < 7 else None
+
+
+def _with_texts(entry: Any) -> Any:
+    return {name: _as_text(cell) for name, cell in entry.items()} if isinstance(entry, Mapping) else entry
+
+
+def _as_text(cell: Any) -> Any:
+    if isinstance(cell, bool):
+        return YES if cell else ""
+    if isinstance(cell, int | float):
+        return f"{cell:g}"
+    if isinstance(cell, list) and all(isinstance(entry, str | int | float) for entry in cell):
+        return f" {BETWEEN} ".join(str(_as_text(entry)) for entry in cell)
+    return cell
