@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -203,16 +203,20 @@ def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> in
         changed += clean_rows(Item.objects.filter(pk=item.pk), ["payload"], (*traces.names, *traces.texts))
         Item.objects.filter(pk=item.pk).update(source=item.source | {"redacted": True})
     ItemAuthor.objects.filter(item__in=item_ids, worker=participant.worker).update(worker=nobody)
-    # What members of other studies wrote when they settled labels of these items may quote the text. The labels
-    # stay.
-    Adjudication.objects.filter(item__in=item_ids).exclude(note="").update(note=REMOVED)
+    _blank_notes(item_ids)
+    return len(item_ids)
+
+
+def _blank_notes(items: Sequence[int]) -> None:
+    """What members of other studies wrote when they settled labels of these items: it may quote the text. The labels
+    stay."""
+    Adjudication.objects.filter(item__in=items).exclude(note="").update(note=REMOVED)
     names: dict[int, set[str]] = defaultdict(set)
-    for study, name in Item.objects.filter(pk__in=item_ids).values_list("study", "external_id"):
+    for study, name in Item.objects.filter(pk__in=items).values_list("study", "external_id"):
         names[study].add(name)
     for entry in AuditEntry.objects.filter(study__in=names, action="settle").order_by("pk"):
         if entry.study_id in names and entry.detail.get("item") in names[entry.study_id] and entry.detail.get("note"):
             AuditEntry.objects.filter(pk=entry.pk).update(detail=entry.detail | {"note": REMOVED})
-    return len(item_ids)
 
 
 def affected_studies(participant: Participant) -> Iterator[int]:

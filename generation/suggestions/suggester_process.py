@@ -88,16 +88,7 @@ class SuggesterProcess:
                 self._stop.wait(self.turn())
         finally:
             pulse.end()
-            # Store what is ready, release the rest.
-            row = ModelWorker.objects.filter(name=self.name)
-            for do in (self._store, lambda: serving.release(name=self.name), row.delete):
-                try:
-                    do()
-                except DatabaseError as error:
-                    logger.warning("Not written at the end: %s", str(error).strip())
-            for lane in self.lanes.values():
-                lane.close()
-            self.lanes.clear()
+            self._finish()
 
     def turn(self) -> float:
         """Look for new requests, make one token with every model, store what ended. Returns the seconds to pause."""
@@ -215,6 +206,18 @@ class SuggesterProcess:
             connection.close()
             self._due["database"] = time.monotonic() + PAUSE_WITHOUT_DATABASE
             return None
+
+    def _finish(self) -> None:
+        """Store what is ready, release the rest."""
+        row = ModelWorker.objects.filter(name=self.name)
+        for do in (self._store, lambda: serving.release(name=self.name), row.delete):
+            try:
+                do()
+            except DatabaseError as error:
+                logger.warning("Not written at the end: %s", str(error).strip())
+        for lane in self.lanes.values():
+            lane.close()
+        self.lanes.clear()
 
     # --- Health ---
 

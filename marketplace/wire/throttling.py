@@ -55,9 +55,7 @@ def take_token(requester_id: int) -> None:
     was_taken: bool | None = None  # nobody knows yet
     if cache["BACKEND"].endswith("RedisCache") and cache["LOCATION"] and not outage.skips():
         try:
-            # No other installation has this key, though its requesters have the same numbers.
-            key = "hitserver:bucket:" + salted_hmac("marketplace.throttling", str(requester_id)).hexdigest()
-            was_taken = taken_from_redis(str(cache["LOCATION"]), key, rate=rate, burst=burst)
+            was_taken = taken_from_redis(str(cache["LOCATION"]), _bucket_key(requester_id), rate=rate, burst=burst)
         except redis.RedisError as error:
             outage.begin(logger, error)
         else:
@@ -75,6 +73,11 @@ def _client(address: str) -> "redis.Redis":
     """The client, created at the first request of a process (not before it forks). Threads share its connections."""
     once_more = Retry(NoBackoff(), 1)  # the server may have closed an idle connection
     return redis.Redis.from_url(address, socket_timeout=1, socket_connect_timeout=1, retry=once_more)
+
+
+def _bucket_key(requester_id: int) -> str:
+    """A key that no other installation uses: its requesters have the same numbers."""
+    return "hitserver:bucket:" + salted_hmac("marketplace.throttling", str(requester_id)).hexdigest()
 
 
 def taken_from_redis(address: str, key: str, *, rate: float, burst: float) -> bool:

@@ -128,10 +128,7 @@ class Command(ActionCommand):
         self.stderr.write(f"Suggester process {process.name} has started.")
         process.run()
         self.stderr.write(f"Suggester process {process.name} has stopped.")
-        # End without waiting for threads that load a model or wait for a server: their work is released.
-        connections.close_all()
-        sys.stderr.flush()
-        os._exit(0)
+        _end_now()
 
     # --- Suggesters ---
 
@@ -243,6 +240,13 @@ class Command(ActionCommand):
         process.run(until=done)
         if failed:
             raise CommandError(failed[0])
+
+
+def _end_now() -> None:
+    """End without waiting for threads that load a model or wait for a server: their work is released."""
+    connections.close_all()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 class Value(argparse.Action):
