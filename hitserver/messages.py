@@ -186,17 +186,21 @@ def update(code: str) -> None:
     for message in sorted((one for one in template if one.id), key=lambda one: (one.locations[0][0], str(one.id))):
         before = old.get(message.id) if old else None
         message.string = before.string if before else ("",) * int(PLURALS[code][9]) if message.pluralizable else ""
-        parts = [f"#. {comment}\n" for comment in message.auto_comments]
-        parts.append(f"#: {' '.join(sorted({name for name, _ in message.locations}))}\n")
-        if message.pluralizable:
-            parts.append(f"msgid {_quoted(message.id[0])}\nmsgid_plural {_quoted(message.id[1])}\n")
-            parts += [f"msgstr[{number}] {_quoted(text)}\n" for number, text in enumerate(message.string)]
-        else:
-            parts.append(f"msgid {_quoted(message.id)}\nmsgstr {_quoted(message.string)}\n")
-        lines.append("".join(parts))
+        lines.append(_entry(message))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(lines), encoding="utf-8")
     path.with_suffix(".mo").write_bytes(compiled(read(path)))
+
+
+def _entry(message: Any) -> str:
+    parts = [f"#. {comment}\n" for comment in message.auto_comments]
+    parts.append(f"#: {' '.join(sorted({name for name, _ in message.locations}))}\n")
+    if message.pluralizable:
+        parts.append(f"msgid {_quoted(message.id[0])}\nmsgid_plural {_quoted(message.id[1])}\n")
+        parts += [f"msgstr[{number}] {_quoted(text)}\n" for number, text in enumerate(message.string)]
+    else:
+        parts.append(f"msgid {_quoted(message.id)}\nmsgstr {_quoted(message.string)}\n")
+    return "".join(parts)
 
 
 def _quoted(text: str) -> str:
