@@ -262,7 +262,8 @@ class Reading:
         for address, route in addresses():
             signed_in = route == "" or route.startswith(("console/", "api/", "notices/"))
             text = self.fetch(ADMIN if signed_in else NOBODY, address, route)
-            while route.startswith("api/") and text and (following := json.loads(text).get("next")):
+            # The API's own pages for people are HTML.
+            while route.startswith("api/") and text.startswith("{") and (following := json.loads(text).get("next")):
                 text = self.fetch(ADMIN, relative(following, address), route)
             if signed_in and ("/example-comment-coding/" in address or "<slug" not in route):
                 self.fetch(CODERS[1], address, route)
