@@ -428,11 +428,12 @@ def fillings(route: str) -> Iterator[dict[str, object]]:
         for slug in model("Study").order_by("slug").values_list("slug", flat=True):
             for values in in_study(route, slug, names[1:]):
                 yield {names[0]: slug} | values
-    elif route in FIXED:
-        for row in FIXED[route]():
-            yield dict(zip(names, row, strict=True))
     else:
-        raise SystemExit(f"How to fill in {route}? Describe it in bench/same_outputs.py.")
+        start = route if route in FIXED else next((start for start in BY_START if route.startswith(start)), None)
+        if start is None:
+            raise SystemExit(f"How to fill in {route}? Describe it in bench/same_outputs.py.")
+        for row in (FIXED.get(start) or BY_START[start])():
+            yield dict(zip(names, row, strict=True))
 
 
 def in_study(route: str, slug: str, names: Sequence[str]) -> Iterator[dict[str, object]]:
@@ -454,6 +455,14 @@ def _first(name: str, field: str = "pk", most: int = 5) -> Callable[[str], list[
 
 
 IN_STUDY: dict[str, Callable[[str], list[object]]] = {
+    # The studies have no webhooks, links and staged files: such an address says so.
+    "webhooks/<int:id>/deliveries/<int": lambda slug: [(1, 1)],
+    "webhooks/<int:pk>/messages/": lambda slug: [(1, 1)],
+    "webhooks/": lambda slug: [1],
+    "links/": lambda slug: [1],
+    "upload/": lambda slug: ["none"],
+    "preview/": lambda slug: [1, 2, 99],
+    "questionnaires/": lambda slug: ["before", "comprehension", "after"],
     "items/": _first("Item"),
     "coding/": _first("Item"),
     "submissions/": _first("Submission"),
@@ -465,6 +474,7 @@ IN_STUDY: dict[str, Callable[[str], list[object]]] = {
     "exports/": lambda slug: [*exports_of(slug), ("long", "zip"), ("none", "csv")],
     "report/figures/": lambda slug: ["time-0"],
     "report/": lambda slug: ["report.html", "report.json"],
+    "platforms/<": lambda slug: ["link", "mturk", "panel", "prolific"],
     "platforms/on/": lambda slug: ["link", "mturk", "panel", "prolific"],
 }
 EXPORTS = ("long", "wide", "diversity-eval", "outputs", "offers", "turns", "events", "final", "cyoa-script", "bundle")
@@ -514,6 +524,23 @@ FIXED: dict[str, Callable[[], list[tuple[object, ...]]]] = {
     "media/<str:name>": lambda: [("none.png",)],
     "media/<str:name>/<int:width>": lambda: [("none.png", 400)],
     "notices/<slug:platform>/": lambda: [("prolific",), ("mturk",)],
+}
+
+#: The same for addresses that begin like this; the first that fits counts. There are no jobs, accounts and teams.
+BY_START: dict[str, Callable[[], list[tuple[object, ...]]]] = {
+    "api/v1/jobs/": lambda: [(1,)],
+    "api/v1/platform-accounts/": lambda: [("none",)],
+    "api/v1/runs/<slug:name>/samples.": lambda: list(itertools.product(run_names(), ("csv", "jsonl"))),
+    "api/v1/runs/": lambda: [(name,) for name in run_names()],
+    "api/v1/suggesters/": lambda: [(name,) for name in suggesters()],
+    "api/v1/task-types/": lambda: [(name,) for name in task_types()],
+    "api/v1/teams/<slug:team>/members/<": lambda: [("none", CODERS[0])],
+    "api/v1/teams/": lambda: [("none",)],
+    "api/v1/tokens/": lambda: [(1,)],
+    "console/platform-accounts/new/": lambda: [(name,) for name in ("mturk", "prolific")],
+    "console/platform-accounts/": lambda: [("none",)],
+    "console/teams/<slug:slug>/members/": lambda: [("none", 1)],
+    "console/teams/": lambda: [("none",)],
 }
 
 
