@@ -20,6 +20,7 @@ from annotation.management.asking import YES, ask_before_spending
 from annotation.management.study_audience import AudienceActions
 from annotation.management.study_lifecycle import LifecycleActions
 from annotation.management.study_plan import PlanActions
+from annotation.management.study_ratings import RatingsActions
 from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
 from annotation.models import Study
@@ -61,6 +62,7 @@ class Command(ReviewActions):
         self.add_platforms(add)
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
         AudienceActions(self.say, study_called, ACTOR).add_to(add)
+        RatingsActions(self.say, self.warn, user_called, ACTOR).add_to(add)
         RedactActions(self.say, study_called, ACTOR).add_to(add)
         PlanActions(self.say, study_called).add_to(add)
         self.add_running(add)
