@@ -1,6 +1,6 @@
 """Ratings of other tools as closed studies: the figures are those of ``python -m analysis`` on the file.
 
-Expected figures come from `analysis` reading the file directly, whose readers are tested against the tools' own formats.
+Expected figures come from `analysis` on the file, whose readers are tested against the formats of the tools.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def test_the_pages_say_that_it_was_imported_and_from_what(tmp_path: Path) -> Non
     page = client.get(reverse("console_study", args=[study.slug])).content.decode()
     assert "come from project.json, an export of Label Studio" in page and "1 span left out." in page
     assert "Study link" not in page
-    for name in ("console_items", "console_submissions", "console_workers", "console_payments", "console_settings"):
+    for name in ("console_items", "console_submissions", "console_payments", "console_settings"):
         assert client.get(reverse(name, args=[study.slug])).status_code == 200, name
 
 
