@@ -63,7 +63,7 @@ def describe_study(study: Study) -> StudyDescription:
         questions=questions,
         scores=scores_of(instruments),
         sections=sections,
-        texts=_texts(study, whole_study, questions),
+        texts=[] if study.imported else _texts(study, whole_study, questions),  # nobody read them
         assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
