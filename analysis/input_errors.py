@@ -10,6 +10,7 @@ class InputError(ValueError):
     """An unusable file, as one line: the file, the place in it, what is wrong, how to fix it."""
 
     def __init__(self, file: str | Path, where: str, what: str, fix: str = "") -> None:
+        self.where, self.what, self.fix = where, what, fix
         position = f"{file}, {where}" if where else f"{file}"
         super().__init__(f"{position}: {what}; {fix}" if fix else f"{position}: {what}")
 

@@ -6,6 +6,7 @@ from annotation.api import (
     audience,
     decision_file,
     images,
+    imported_studies,
     links,
     platform_accounts,
     teams,
@@ -13,5 +14,5 @@ from annotation.api import (
     webhooks,
 )
 
-MODULES = (tokens, teams, webhooks, platform_accounts, images, links, decision_file, audience)
+MODULES = (tokens, teams, webhooks, platform_accounts, images, imported_studies, links, decision_file, audience)
 urlpatterns: list[URLPattern] = [pattern for module in MODULES for pattern in module.urlpatterns]

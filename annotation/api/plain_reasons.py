@@ -83,7 +83,7 @@ def missing(error: Http404, route: str, kwargs: Mapping[str, Any]) -> tuple[str,
         return "", text or "There is nothing at this address.", ""
     noun, parameter = _NOUNS.get(name[1], (camel_case_to_spaces(name[1]), "id"))
     if parameter not in kwargs:
-        parameter = next((key for key in reversed(kwargs) if key != "slug"), "slug")
+        parameter = ([key for key in kwargs if key != "slug"] or ["slug"])[-1]
     # Who has no right to do this with a study is told the same as who does not know that it exists.
     ending = ", or your role in it does not allow this" if noun in ("study", "team") else " that you can see"
     what = f"There is no {noun} “{str(kwargs.get(parameter, ''))[:60]}”{ending}."

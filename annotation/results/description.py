@@ -46,14 +46,14 @@ def describe_study(study: Study) -> StudyDescription:
         status=study.status,
         task_type=task.name,
         task_title=task.title,
-        summary=task.summary,
+        summary=imported_words(study) or task.summary,
         source=task.source,
         ratings_per_item=study.ratings_per_item,
         items_per_hit=study.items_per_hit,
         hits_per_worker=study.hits_per_worker,
         reward=study.reward,
         time_limit_minutes=study.time_limit_minutes,
-        access=study.get_access_display(),
+        access=f"Imported from {study.imported['tool']}" if study.imported else study.get_access_display(),
         seed=study.seed,
         live_at=study.live_at,
         closed_at=study.closed_at,
@@ -63,7 +63,7 @@ def describe_study(study: Study) -> StudyDescription:
         questions=questions,
         scores=scores_of(instruments),
         sections=sections,
-        texts=_texts(study, whole_study, questions),
+        texts=[] if study.imported else _texts(study, whole_study, questions),  # nobody read them
         assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
@@ -82,6 +82,14 @@ def describe_study(study: Study) -> StudyDescription:
         screening=screening_of(whole_study.asked),
         turned_away=turned_away(study),
     )
+
+
+def imported_words(study: Study) -> str:
+    """Where ratings come from that were not collected here; empty for other studies."""
+    if not study.imported:
+        return ""
+    came_from = f"The ratings come from {study.imported['file']}, an export of {study.imported['tool']}."
+    return " ".join([came_from, *study.imported["notes"]])
 
 
 def _assignments(study: Study) -> dict[str, int]:

@@ -124,7 +124,8 @@ class StudyRows:
                 profile=row["participant__profile"],
                 arm=row["participant__arm__name"],
                 hit=row["assignment__hit_id"],
-                seconds=row["seconds"],
+                # Times that a file of another tool lacks are stored as 0.
+                seconds=math.nan if self.study.imported and not row["seconds"] else row["seconds"],
                 received_at=row["received_at"],
                 has_feedback=bool(row["feedback"].strip()),
                 decision=row["decision"] or (EXTRA if row["assignment__extra"] and row["decision"] is None else ""),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PLATFORM = "import"
 FORM = "form"
 BATCH = 1_000
+MOST_PROBLEMS = 20
 #: As in reports of the file itself.
 PSEUDONYM = "person-{number}"
 TOOLS = "Label Studio, Argilla or Potato"
@@ -56,7 +57,9 @@ def read_ratings(path: Path, name: str) -> Elsewhere:
     try:
         elsewhere = read_elsewhere(str(path))
     except InputError as error:
-        raise invalid("file", f"{name}: {error.what}.", f"{error.fix[:1].upper()}{error.fix[1:]}.") from None
+        place = f"{name}, {error.where}" if error.where else name
+        fix = error.fix or "Export it again"
+        raise invalid("file", f"{place}: {error.what}.", f"{fix[:1].upper()}{fix[1:]}.") from None
     except UnicodeDecodeError:
         raise invalid("file", f"{name} is not in UTF-8.", "Export it again as JSON.") from None
     if elsewhere is None:
@@ -99,7 +102,9 @@ def import_ratings(
     items = list(Item.objects.filter(study=study).order_by("position"))
     planned = [PlannedHit([item.external_id], max(1, len(raters[item.external_id]))) for item in items]
     create_hits(study, [arm], planned, {item.external_id: item.pk for item in items}, first=0)
-    moments = _store_work(study, arm, form, items, raters)
+    # In the order of the file, as a report of the file itself numbers them.
+    people = _enrol(study, arm, list(dict.fromkeys(answer.worker for answer in elsewhere.answers)))
+    moments = _store_work(study, arm, form, items, raters, people)
     study.imported = {"tool": elsewhere.tool, "file": file[:200], "notes": elsewhere.notes}
     study.status, study.live_at, study.closed_at = Study.Status.CLOSED, min(moments), max(moments)
     study.complete_at = timezone.now()  # nobody gets mail that all ratings are in
@@ -134,9 +139,9 @@ def _store_work(
     form: ImportedForm,
     items: Sequence[Item],
     raters: Mapping[str, Mapping[str, Sequence[ForeignAnswer]]],
+    people: Mapping[str, Participant],
 ) -> list[datetime]:
     """Everybody's work, in the order of the items. Returns when it was sent."""
-    people = _enrol(study, arm, dict.fromkeys(name for of_item in raters.values() for name in of_item))
     hits = dict(Hit.objects.filter(study=study).values_list("items__external_id", "pk"))
     hit_rows = Hit.objects.in_bulk(hits.values())
     instrument, done, moments = Instrument.of(study, arm), dict.fromkeys(people, 0), []
@@ -159,7 +164,7 @@ def _store_work(
     return moments
 
 
-def _enrol(study: Study, arm: Arm, names: Mapping[str, Any]) -> dict[str, Participant]:
+def _enrol(study: Study, arm: Arm, names: Sequence[str]) -> dict[str, Participant]:
     """Everybody as a participant, by their names in the file, which only an owner can export."""
     workers = Worker.objects.bulk_create(
         [Worker(platform=PLATFORM, platform_id=f"{study.pk}/{name}"[:200]) for name in names], batch_size=BATCH

@@ -37,7 +37,7 @@ STATE: dict[str, Any] = {
     "links": {"file": "/api/v1/jobs/1/file/"},
     "progress": {"done": 0, "total": 0, "unit": ""},
 }
-ANSWER = {**STATE, "study": STATE}
+ANSWER = {**STATE, "study": STATE, "notes": []}
 
 
 def operation_ids() -> dict[tuple[str, str], str]:

@@ -20,6 +20,7 @@ from annotation.management.asking import YES, ask_before_spending
 from annotation.management.study_audience import AudienceActions
 from annotation.management.study_lifecycle import LifecycleActions
 from annotation.management.study_plan import PlanActions
+from annotation.management.study_ratings import RatingsActions
 from annotation.management.study_redact import RedactActions
 from annotation.management.study_review import ReviewActions
 from annotation.models import Study
@@ -61,6 +62,7 @@ class Command(ReviewActions):
         self.add_platforms(add)
         LifecycleActions(self.say, study_called, ACTOR).add_to(add)
         AudienceActions(self.say, study_called, ACTOR).add_to(add)
+        RatingsActions(self.say, self.warn, user_called, ACTOR).add_to(add)
         RedactActions(self.say, study_called, ACTOR).add_to(add)
         PlanActions(self.say, study_called).add_to(add)
         self.add_running(add)
@@ -256,14 +258,8 @@ class Command(ReviewActions):
 
     def duplicate(self, *, slug: str, new_slug: str, title: str | None, without_items: bool, owner: str | None) -> None:
         study, user = study_called(slug), user_called(owner)
-        draft = duplicate_study(
-            study=study,
-            slug=new_slug,
-            title=title or study.title,
-            with_items=not without_items,
-            actor=ACTOR,
-            owner=user,
-        )
+        terms = {"slug": new_slug, "title": title or study.title, "with_items": not without_items}
+        draft = duplicate_study(study=study, **terms, actor=ACTOR, owner=user)
         self.say([f"{draft.slug}: a draft like {study.slug}, with {counted(draft.items.count(), 'item')}."])
         self.say(output.next_steps(draft))
 

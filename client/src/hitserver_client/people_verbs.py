@@ -83,6 +83,11 @@ def samples(hits: Client, arguments: Arguments) -> None:
     say(str(hits.download_samples(arguments.run, arguments.out or f"{arguments.run}-samples.csv")))
 
 
+def import_ratings(hits: Client, arguments: Arguments) -> None:
+    study = hits.import_ratings(arguments.file, arguments.slug, title=arguments.title)
+    say(*study.warnings, f"{study!r} of {study.data['items']:,} items. Its report: hitserver report {study.slug}")
+
+
 PEOPLE_VERBS: dict[str, Verb] = {
     "upload": (
         "replace the items of a draft",
@@ -139,6 +144,11 @@ PEOPLE_VERBS: dict[str, Verb] = {
             "address": {"nargs": "?", "default": "", "help": "an https address"},
             "--event": {"action": "append", "help": "such as study.done (default); may be repeated"},
         },
+    ),
+    "import-ratings": (
+        "make a closed study of ratings from Label Studio, Argilla or Potato",
+        import_ratings,
+        {"file": {"help": "the exported file, or a zipped folder"}, **SLUG, "--title": {"default": ""}},
     ),
     "samples": ("save the samples of a generation run", samples, {"run": {"help": "name of the run"}, **OUT}),
 }

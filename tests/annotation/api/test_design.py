@@ -10,6 +10,7 @@ from tests.annotation.api_helpers import problem_of, reasons_of, send
 from tests.annotation.console_helpers import as_role, signed_in
 from tests.factories import make_researcher, make_study
 
+NO_ARM = "This study has no arm “x”. Leave it out for the first one."
 pytestmark = pytest.mark.django_db
 
 
@@ -158,7 +159,7 @@ def test_a_preview_of_what_does_not_exist_says_so_in_json(client: Client, draft:
     last = len(send(client, "get", "api_preview", draft).json()["pages"]) - 1
     response = send(client, "get", "api_preview_page", draft, 999)
     assert problem_of(response, 404)["detail"] == f"There is no page 999. The last one is page {last}."
-    assert problem_of(send(client, "get", "api_preview", draft, arm="x"), 404)["detail"] == "This study has no arm “x”."
+    assert problem_of(send(client, "get", "api_preview", draft, arm="x"), 404)["detail"] == NO_ARM
     assert send(client, "get", "api_preview", draft, item="x").status_code == 404
 
 

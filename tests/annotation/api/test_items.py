@@ -18,6 +18,7 @@ from tests.annotation.console_helpers import as_role, signed_in
 from tests.factories import make_researcher, make_study, make_submission
 from tests.generation.support.finished_runs import make_run
 
+NO_ITEM = "This study has no item “c”. Ids are those of the items file."
 pytestmark = pytest.mark.django_db
 
 ROWS = [{"sample_id": "a", "text": "One day."}, {"sample_id": "b/1", "text": "Two days."}]
@@ -141,7 +142,7 @@ def test_items_of_a_launched_study_are_locked() -> None:
 def test_one_item_is_found_by_its_id(client: Client, draft: Study) -> None:
     send(client, "post", "api_items", draft, body={"rows": ROWS})
     assert send(client, "get", "api_item", draft, "b/1").json()["columns"]["text"] == "Two days."
-    assert problem_of(send(client, "get", "api_item", draft, "c"), 404)["detail"] == "This study has no item “c”."
+    assert problem_of(send(client, "get", "api_item", draft, "c"), 404)["detail"] == NO_ITEM
 
 
 def test_items_are_found_by_their_text(client: Client, draft: Study) -> None:

@@ -46,6 +46,7 @@ OF_THE_SERVER: dict[str, Call] = {
     "runs_samples_file": lambda hits, _, folder: hits.download_samples("sweep", folder / "samples.jsonl"),
     "studies_list": lambda hits, *_: hits.studies(),
     "studies_create": lambda hits, *_: hits.create_study({"slug": "new", "title": "New", "task_type": "likert"}),
+    "studies_import_ratings": lambda hits, _, folder: hits.import_ratings(file_in(folder, "project.json"), "old"),
     "studies_get": lambda hits, *_: hits.study("mine"),
     "suggesters_list": lambda hits, *_: hits.suggesters.all(),
     "suggesters_create": lambda hits, *_: hits.suggesters.create("helper", model="tiny"),

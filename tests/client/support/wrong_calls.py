@@ -121,6 +121,10 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
         ),
         "titel: There is no “titel”. Did you mean “title”?",
     ),
+    "studies_import_ratings": (
+        lambda w: w.hits.import_ratings(file_in(w.folder, "project.json", "{}"), "old"),
+        "file: project.json is not an export of Label Studio, Argilla or Potato with ratings.",
+    ),
     "studies_get": (
         lambda w: w.hits.study("none"),
         "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",

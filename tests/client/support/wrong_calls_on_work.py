@@ -82,7 +82,7 @@ ON_THE_WORK: dict[str, Wrong] = {
     ),
     "submissions_exclude_many": (lambda w: w.live.exclude([]), "ids: It is too short. Send at least 1 entry."),
     "submissions_include_many": (
-        lambda w: w.live.include(["first"]),
+        lambda w: w.live.include(["first"]),  # type: ignore[list-item]  # that is what is wrong
         "ids.1: It is not a whole number. Send a number without decimals.",
     ),
     "submissions_reject_many": (lambda w: w.live.reject([999], reason=" "), "reason: It is empty. Write a text."),

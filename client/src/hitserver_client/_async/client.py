@@ -14,7 +14,7 @@ from hitserver_client._async.transport import SECONDS, AsyncTransport
 from hitserver_client.access import find
 from hitserver_client.errors import NotFound
 from hitserver_client.reports import Report
-from hitserver_client.tables import Table, is_file, rows_of
+from hitserver_client.tables import Table, Upload, existing, is_file, rows_of
 
 Json = dict[str, Any]
 
@@ -128,6 +128,19 @@ class AsyncClient:
         except NotFound:
             return await self.validate(spec)
         return await study.replace(spec, dry_run=True)
+
+    async def import_ratings(
+        self, path: str | Path, slug: str, *, title: str = "", key: str | None = None
+    ) -> AsyncStudy:
+        """Make a closed study of ratings that Label Studio, Argilla or Potato exported. Zip a folder first.
+
+        ``warnings`` of the study say what of the file is not in it.
+        """
+        upload = Upload(existing(path), {"slug": slug, "title": title})
+        answer = await self.transport.post("imported-studies/", upload=upload, key=key)
+        study = AsyncStudy(self.transport, answer["study"])
+        study.warnings = list(answer["notes"])
+        return study
 
     async def task_types(self) -> list[Json]:
         """The task types of this server."""

@@ -15,7 +15,7 @@ from hitserver_client._sync.transport import SECONDS, Transport
 from hitserver_client.access import find
 from hitserver_client.errors import NotFound
 from hitserver_client.reports import Report
-from hitserver_client.tables import Table, is_file, rows_of
+from hitserver_client.tables import Table, Upload, existing, is_file, rows_of
 
 Json = dict[str, Any]
 
@@ -129,6 +129,19 @@ class Client:
         except NotFound:
             return self.validate(spec)
         return study.replace(spec, dry_run=True)
+
+    def import_ratings(
+        self, path: str | Path, slug: str, *, title: str = "", key: str | None = None
+    ) -> Study:
+        """Make a closed study of ratings that Label Studio, Argilla or Potato exported. Zip a folder first.
+
+        ``warnings`` of the study say what of the file is not in it.
+        """
+        upload = Upload(existing(path), {"slug": slug, "title": title})
+        answer = self.transport.post("imported-studies/", upload=upload, key=key)
+        study = Study(self.transport, answer["study"])
+        study.warnings = list(answer["notes"])
+        return study
 
     def task_types(self) -> list[Json]:
         """The task types of this server."""
