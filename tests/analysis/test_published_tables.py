@@ -397,11 +397,8 @@ def ratings_with_mean(mean: float) -> list[float]:
 
 
 def best_accuracy(scores: pd.Series, labels: pd.Series) -> float:
-    """OCA by trying all thresholds in both directions."""
-    best: float = max(
-        max(((scores >= cut) == (labels == 1)).mean(), ((scores >= cut) == (labels == 0)).mean())
-        for cut in [*scores.unique(), np.inf]
-    )
+    """OCA by trying all thresholds; sets at or above one are called diverse."""
+    best: float = max(((scores >= cut) == (labels == 1)).mean() for cut in [*scores.unique(), np.inf])
     return best
 
 
