@@ -26,7 +26,12 @@ from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, 
 from analysis.report.estimates import how
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.detection import JUDGEMENT, judged
-from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
+from analysis.report.sections.finding_sentences import (
+    comparison_sentence,
+    letters_in_words,
+    mean_sentence,
+    possible_ranks,
+)
 from analysis.report.sections.findings_of_pairs import add_pairs
 from analysis.report.sections.findings_of_shares import add_shares
 from analysis.report.source import MANY_POINTS, Source
@@ -241,7 +246,8 @@ def means_figure(source: Source, factor: Factor, topic: str, comparison: Compari
     bars = interval_bars(estimates)
     limits = plots.padded([end for _, *ends in bars for end in ends if math.isfinite(end)])
     svg = plots.intervals(words, bars, limits=limits)
-    caption = f"{title}: means with 95% intervals. Levels that share a letter do not differ significantly."
+    meaning = letters_in_words([level.letters for level in comparison.levels])
+    caption = f"{title}: means with 95% intervals. {meaning}"
     return Figure(svg, caption, estimates_table(title, estimates, digits=2))
 
 
