@@ -15,6 +15,7 @@ cells that are outside 92.5–97.5% in OTHER. ``table`` makes the table of docs/
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -89,7 +90,7 @@ class Count:
 
     @property
     def share(self) -> float:
-        return 100 * self.right / self.having
+        return 100 * self.right / self.having if self.having else math.nan
 
     def is_outside(self, figure: str) -> bool:
         """Tests that promise 5% at most may reject less."""
