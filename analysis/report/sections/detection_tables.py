@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from analysis.detection import OVERALL, Cell, Crossed, DomainTest, LevelPair, MeanTest
 from analysis.detection.groups import GroupDifference
-from analysis.estimate import Estimate, p_equals, trust_in_words
+from analysis.estimate import Estimate, p_equals
 from analysis.report.blocks import Fold, Heading, Note, Section
 from analysis.report.estimates import NONE, number, with_interval
 from analysis.report.sections.finding_sentences import larger_first
@@ -100,14 +100,8 @@ def measures_table(tables: Crossed, name: str, domain: str) -> Table:
         f"new texts and new workers. p: against one half, corrected by Holm over {counted(len(tables.cells), 'row')}. "
         "F1, precision and recall are of the class machine. α is nominal on two classes. Human, definitely: shares of "
         "these answers. As in Clark (2021), Tables 6.1 and 6.2."
-        f"{trusted(cell.measures.accuracy for cell in tables.cells)}"
     )
     return Table(f"Accuracy and related measures by {name}", columns, tables.cells, note)
-
-
-def trusted(estimates: Iterable[Estimate]) -> str:
-    """How far the intervals over texts and workers hold, where that must be said."""
-    return "".join(f" Intervals over texts and workers: {remark}." for remark in trust_in_words(estimates))
 
 
 def missing_interval(cells: Sequence[Cell]) -> str:
@@ -176,7 +170,6 @@ def pairs_table(caption: str, pairs: Sequence[LevelPair], *, domain: str = "") -
     note = (
         "Difference of the shares of right answers, about new texts and new workers; corrected by Holm over "
         f"{family}. The paper’s, on workers’ own accuracies, with texts as fixed: {test}, two-sided."
-        f"{trusted(record.pair.difference for record in pairs)}"
     )
     return Table(caption, columns, pairs, note)
 
@@ -191,10 +184,7 @@ def domains_tables(tables: Crossed, domain: str) -> list[Table]:
         Column("p", "p", shows=lambda row: row["pair"].p),
         Column("p, Holm", "p", shows=lambda row: row["pair"].corrected),
     ]
-    note = (
-        f"About new texts and new workers. Holm’s correction is over the pairs within each {tables.factor}."
-        f"{trusted(pair.difference for test in tables.domains for pair in test.pairs)}"
-    )
+    note = f"About new texts and new workers. Holm’s correction is over the pairs within each {tables.factor}."
     own = Table(f"Accuracy between {domain}s", columns, pairs, note)
 
     def statistic(record: DomainTest) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.description import Factor, Score
-from analysis.estimate import Estimate, merged_methods, trust_in_words
+from analysis.estimate import Estimate, merged_methods
 from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
@@ -295,8 +295,6 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
         "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
         "larger margin."
     )
-    for remark in trust_in_words(record["pair"].effect for record in records):
-        note += f" Cohen’s d: {remark}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
@@ -366,12 +364,7 @@ def add_crossings(
         Column("Mean", shows=lambda record: record["cell"].mean),
         Column("Answers", shows=lambda record: record["cell"].answers),
     ]
-    notes = " ".join(
-        [
-            *dict.fromkeys(note for of in crossings.values() for note in of.notes),
-            *(f"Intervals: {remark}." for remark in trust_in_words(record["cell"].mean for record in cells)),
-        ]
-    )
+    notes = " ".join(dict.fromkeys(note for of in crossings.values() for note in of.notes))
     both = f"{first.name} and {second.name}"
     section.add(Heading(f"By {both}"))
     section.add_named(f"cells by {both}", Table(f"Means by {both}", columns, cells, notes, fold=len(cells) > 12))
