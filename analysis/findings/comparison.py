@@ -15,7 +15,7 @@ import numpy as np
 
 from analysis.estimate import Estimate
 from analysis.findings.answers import Answers, Codes, names_in_words
-from analysis.findings.letters import clusters_of, letters_of
+from analysis.findings.letters import clusters_of, letters_of_tests
 from analysis.inference import LEAST_CLUSTERS, LevelFigures, bounds_of_difference, holm, ranked_figures
 from analysis.inference.sign_flip import sign_flip_p
 from common.words import counted
@@ -28,7 +28,7 @@ MOST_LEVELS = 30
 class LevelResult:
     """One level. ``mean``: every item counts the same. ``rank``: among all levels, with the best and worst that the
     data allow; ``cluster`` from 1 for the best; levels that share one of the
-    ``letters`` do not differ significantly.
+    ``letters`` do not differ significantly, and a level without a test has none.
     ``standardised``: the mean in standard deviations within workers; None where that says nothing."""
 
     name: str
@@ -144,8 +144,8 @@ def results_of(
     """
     ranking = ranked_figures(figures, bounds=bounds_of_difference(answers.bounds))
     order = sorted(range(len(names)), key=lambda index: (-figures.means[index], names[index]))
-    different = ranking.p < 1 - figures.level
-    clusters, letters = clusters_of(order, different), letters_of(order, different)
+    alpha = 1 - figures.level
+    clusters, letters = clusters_of(order, ranking.p < alpha), letters_of_tests(order, ranking.p, alpha)
     item_counts, worker_counts = (
         [int(np.count_nonzero(np.bincount(codes[rows]))) for rows in figures.design.rows_of_levels]
         for codes in (answers.items, answers.workers)

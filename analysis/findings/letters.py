@@ -52,3 +52,12 @@ def _letter(place: int) -> str:
     """a … z, then a1 … z1."""
     turn, letter = divmod(place, len(ascii_lowercase))
     return ascii_lowercase[letter] + (str(turn) if turn else "")
+
+
+def letters_of_tests(order: Sequence[int], p: npt.ArrayLike, alpha: float) -> list[str]:
+    """The letters of levels with these corrected p (L, L; NaN: no test). A level without any test has no letter: that
+    would say that it does not differ."""
+    tests = np.array(p, dtype=float)
+    letters = letters_of(order, tests < alpha)
+    np.fill_diagonal(tests, np.nan)
+    return ["" if np.isnan(row).all() else letter for row, letter in zip(tests, letters, strict=True)]

@@ -25,6 +25,11 @@ LEAST_CLUSTERS = 5
 FEW_CLUSTERS = 15
 FEW_REMARK = "with fewer than 15 of either, {} of such 95% intervals are right in simulations"
 MEANS, MEANS_IN_A_RANGE, OTHERS = "90 to 98%", "92 to 100%", "88 to 100%"
+#: With fewer, intervals of shares near 0 or 1 are too wide, however many clusters there are.
+FEW_ANSWERS = 50
+FEW_ANSWERS_REMARK = (
+    f"with fewer than {FEW_ANSWERS} answers, {MEANS_IN_A_RANGE} of such 95% intervals are right in simulations"
+)
 SAME_ANSWERS = "all answers agree, so they do not show how uncertain the figure is"
 
 
@@ -115,6 +120,8 @@ class Contrasts(ABC):
         if min(spread.fewest.values()) < FEW_CLUSTERS:
             shares = OTHERS if linearised else MEANS if bounds is None else MEANS_IN_A_RANGE
             method += f"; {FEW_REMARK.format(shares)}"
+        elif bounds is not None and n < FEW_ANSWERS:
+            method += f"; {FEW_ANSWERS_REMARK}"
         return Estimate(centre_value, low, high, n, "answers", level, method)
 
     def contrast_p(

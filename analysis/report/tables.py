@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import pandas as pd
 
-from analysis.estimate import Estimate, p_value
+from analysis.estimate import Estimate, p_value, trust_in_words
+from analysis.findings.answers import names_in_words
 from analysis.report.estimates import NONE, how, interval, looks_certain, number, size, with_interval
 
 #: Under a table in which both ends of an interval are printed alike.
@@ -101,6 +102,8 @@ class Table:
             [column.value(record, position) for position, column in enumerate(self.columns)] for record in self.records
         ]
         object.__setattr__(self, "rows", rows)
+        if trust := self._trust_unsaid():
+            object.__setattr__(self, "note", f"{self.note} {trust}".strip())
         narrow = any(
             isinstance(value, Estimate) and column.kind == "number" and looks_certain(value, column.digits)
             for row in rows
@@ -108,6 +111,17 @@ class Table:
         )
         if narrow:
             object.__setattr__(self, "note", f"{self.note} {SAME_ENDS}".strip())
+
+    def _trust_unsaid(self) -> str:
+        """How far the intervals of each column hold, where neither the note nor a row says so."""
+        said = [self.note, *(value for row in self.rows for value in row if isinstance(value, str))]
+        columns: dict[str, list[str]] = {}
+        for place, column in enumerate(self.columns):
+            shown = (row[place] for row in self.rows if column.kind == "number")
+            for remark in trust_in_words(value for value in shown if isinstance(value, Estimate)):
+                if not any(remark in text for text in said):
+                    columns.setdefault(remark, []).append(column.title)
+        return " ".join(f"{names_in_words(titles)}: {remark}." for remark, titles in columns.items())
 
     @property
     def stacks(self) -> bool:

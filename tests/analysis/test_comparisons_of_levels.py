@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from analysis.findings import Answers, compare_levels, level_codes
-from analysis.findings.letters import clusters_of, letters_of
+from analysis.findings.letters import clusters_of, letters_of, letters_of_tests
 
 
 def apart(count: int, pairs: list[tuple[int, int]]) -> np.ndarray:
@@ -28,6 +28,11 @@ def test_letters_and_clusters_by_hand() -> None:
     different = apart(4, [(0, 2), (0, 3), (1, 2), (1, 3)])
     assert letters_of([0, 1, 2, 3], different) == ["a", "a", "b", "b"]
     assert clusters_of([0, 1, 2, 3], different) == [1, 1, 2, 2]
+
+
+def test_a_level_without_any_test_has_no_letter() -> None:
+    p = np.array([[1.0, 0.01, np.nan], [0.01, 1.0, np.nan], [np.nan, np.nan, 1.0]])
+    assert letters_of_tests([0, 2, 1], p, 0.05) == ["a", "b", ""]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -140,7 +145,7 @@ def test_few_workers_have_means_without_tests() -> None:
     result = compare_levels(answers.chosen(few), levels[few], ["low", "middle", "high"])
     assert math.isnan(result.differences[0].p) and math.isnan(result.differences[0].equivalent_within)
     assert result.levels[0].mean.note == "based on 3 workers only, and an interval needs at least 5"
-    assert {level.letters for level in result.levels} == {"a"}
+    assert {level.letters for level in result.levels} == {""}  # a letter would say that they do not differ
 
 
 def test_few_workers_who_rated_shared_contexts_have_a_test_about_items() -> None:

@@ -62,6 +62,7 @@ def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
     assert section["differences by arm"][0]["published"]["df"] == 46
     published = [cell["published"] for cell in section["chance by model"]]
     assert all(test["threshold"] == pytest.approx(0.05 / 12) for test in published)
+    assert "Accuracy: with fewer than 15 of either, 92 to 100% of such 95% intervals" in page
     assert "the texts as fixed" in page and "0.0000" not in page
     assert unknown_numbers(is_sound(page), sections) == []
     assert "significant if p &lt; 0.00417 (Bonferroni, 12 tests)" in page  # 0.05 / 12 = 0.0041667

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +274,17 @@ def test_a_mean_in_which_every_item_counts_the_same_says_so() -> None:
     assert mean_sentence(uneven).startswith("Mean of items 3.00, from 4 answers; every item counts the same.")
     even = Answers.of(np.array([2.0, 4.0]), items=["a", "b"], workers=["w", "x"])
     assert mean_sentence(even).startswith("Mean 3.00, over 2 answers.")
+
+
+def test_every_table_says_how_far_its_intervals_hold(tmp_path: Path) -> None:
+    """In its note, or in the row: what simulations show of intervals with few items or workers, and of agreement."""
+    _, sections = built(study_data(*rated((1.0, 0.0, 0.0)), **LIKERT), tmp_path)
+    columns_with_remarks = set()
+    for table in (table for section in sections.values() for table in section["tables"]):
+        for row in table["rows"]:
+            texts = [table["note"], *(cell for cell in row if isinstance(cell, str))]
+            for title, cell in zip(table["columns"], row, strict=True):
+                if isinstance(cell, dict) and (remark := re.search(r"\d+ to \d+% of such 95%", cell["method"])):
+                    columns_with_remarks.add(title)
+                    assert any(remark.group() in text for text in texts), (table["caption"], title)
+    assert columns_with_remarks >= {"Mean", "Krippendorff’s α"}

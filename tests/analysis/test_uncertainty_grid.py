@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analysis.estimate import trust_in_words
 from analysis.inference import Dimensions, LevelFigures, ratios
 from bench.level_trials import layout_of
 from bench.many_studies import Layout, spreads
@@ -73,6 +74,23 @@ def test_means_and_differences_hold_in_the_worst_cells(name: str, design: Design
     right, having = counted_in(TRIALS[name], design, STUDIES, seed_of(5, name, design))["mean"]
     assert having == STUDIES
     assert LEAST <= right / having <= MOST
+
+
+def test_shares_of_few_answers_are_too_wide_and_say_so() -> None:
+    """30 items with one answer each, of 50 workers: neither items nor workers are few, but 30 answers are."""
+    design = Design(30, 50, 1, 1, 1)
+    right, having = counted_in(TRIALS["one mean"], design, STUDIES, seed_of(5, "share", design))["share of 0.85"]
+    assert right / having >= 0.92 and having > 0.9 * STUDIES
+    layout = layout_of(design, "one", np.random.default_rng(1))
+    assert layout is not None
+    dimensions = Dimensions.of(items=layout.items, workers=layout.workers)
+    values = np.where(np.arange(30) < 25, 1.0, 0.0)[:, None]
+    figures = ratios(values, np.ones((30, 1)), dimensions)
+    share, mean = figures.estimate(bounds=(0.0, 1.0)), figures.estimate()
+    remark = "with fewer than 50 answers, 92 to 100% of such 95% intervals are right in simulations"
+    assert trust_in_words([share]) == [remark] and trust_in_words([mean]) == []
+    enough = ratios(np.tile(values, (2, 1)), np.ones((60, 1)), Dimensions.of(items=np.tile(layout.items, 2)))
+    assert trust_in_words([enough.estimate(bounds=(0.0, 1.0))]) == []
 
 
 def test_what_levels_share_neither_narrows_nor_widens_their_difference(monkeypatch: pytest.MonkeyPatch) -> None:

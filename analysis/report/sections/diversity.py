@@ -157,7 +157,7 @@ def tests_table(sets: Sets, tests: Sequence[Tested], note: str) -> Table:
     """One row per measure, as Tevet & Berant 2021 (Table 5) print them."""
     columns = [
         Column("Measure", "name", shows=lambda test: title_of(sets, test.measure)),
-        Column("Sets", shows=lambda test: test.spearman.n),
+        Column("Sets", shows=lambda test: int(sets.usable[test.measure].notna().sum())),
         Column("Spearman’s ρ", digits=3, shows="spearman"),
         Column(SECOND[sets.kind], digits=3, shows="second"),
         Column("Undefined because", "how", shows=lambda test: test.spearman.note if undefined(test) else ""),
@@ -211,15 +211,15 @@ def metric_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) ->
     return [
         Heading("Automatic metrics", " ".join(origins)),
         *notes,
-        people_table(title, tests),
+        people_table(sets, title, tests),
         Fold(f"{sets.score.title} against every metric", [Figures([metric_figure(sets, test, key) for test in tests])]),
     ]
 
 
-def people_table(title: str, tests: Sequence[Tested]) -> Table:
+def people_table(sets: Sets, title: str, tests: Sequence[Tested]) -> Table:
     columns = [
         Column("Metric", "name", shows="measure"),
-        Column("Items", shows=lambda test: test.spearman.n),
+        Column("Items", shows=lambda test: int(sets.rated[test.measure].notna().sum())),
         Column("Spearman’s ρ", digits=3, shows="spearman"),
         Column("Pearson’s r", digits=3, shows="second"),
     ]

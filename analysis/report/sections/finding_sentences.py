@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,14 @@ def possible_ranks(level: LevelResult) -> str:
     """“2”, or “1 to 3” where the data allow several."""
     _, best, worst = level.rank
     return str(best) if best == worst else f"{best} to {worst}"
+
+
+def letters_in_words(letters: Sequence[str]) -> str:
+    """What the letters of a figure's levels mean."""
+    if not any(letters):
+        return "There is no test between these levels."
+    untested = "" if all(letters) else " A level without a letter has no test."
+    return f"Levels that share a letter do not differ significantly.{untested}"
 
 
 def spoken(factor: str, level: str) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.description import Factor, Score
-from analysis.estimate import Estimate, merged_methods, trust_in_words
+from analysis.estimate import Estimate, merged_methods
 from analysis.factor_checks import design_problems, unanswered_by_workers
 from analysis.factors import level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
@@ -26,7 +26,12 @@ from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, 
 from analysis.report.estimates import how
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.detection import JUDGEMENT, judged
-from analysis.report.sections.finding_sentences import comparison_sentence, mean_sentence, possible_ranks
+from analysis.report.sections.finding_sentences import (
+    comparison_sentence,
+    letters_in_words,
+    mean_sentence,
+    possible_ranks,
+)
 from analysis.report.sections.findings_of_pairs import add_pairs
 from analysis.report.sections.findings_of_shares import add_shares
 from analysis.report.source import MANY_POINTS, Source
@@ -241,7 +246,8 @@ def means_figure(source: Source, factor: Factor, topic: str, comparison: Compari
     bars = interval_bars(estimates)
     limits = plots.padded([end for _, *ends in bars for end in ends if math.isfinite(end)])
     svg = plots.intervals(words, bars, limits=limits)
-    caption = f"{title}: means with 95% intervals. Levels that share a letter do not differ significantly."
+    meaning = letters_in_words([level.letters for level in comparison.levels])
+    caption = f"{title}: means with 95% intervals. {meaning}"
     return Figure(svg, caption, estimates_table(title, estimates, digits=2))
 
 
@@ -289,8 +295,6 @@ def differences_table(factor: Factor, records: Sequence[dict[str, Any]], compari
         "single answers. Equivalent within: two one-sided tests at 5% at most show a difference smaller than any "
         "larger margin."
     )
-    for remark in trust_in_words(record["pair"].effect for record in records):
-        note += f" Cohen’s d: {remark}."
     return Table(f"Differences between levels of {factor.name}", columns, records, note, fold=len(records) > MOST_ROWS)
 
 
@@ -360,12 +364,7 @@ def add_crossings(
         Column("Mean", shows=lambda record: record["cell"].mean),
         Column("Answers", shows=lambda record: record["cell"].answers),
     ]
-    notes = " ".join(
-        [
-            *dict.fromkeys(note for of in crossings.values() for note in of.notes),
-            *(f"Intervals: {remark}." for remark in trust_in_words(record["cell"].mean for record in cells)),
-        ]
-    )
+    notes = " ".join(dict.fromkeys(note for of in crossings.values() for note in of.notes))
     both = f"{first.name} and {second.name}"
     section.add(Heading(f"By {both}"))
     section.add_named(f"cells by {both}", Table(f"Means by {both}", columns, cells, notes, fold=len(cells) > 12))

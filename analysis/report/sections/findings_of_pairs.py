@@ -16,12 +16,13 @@ from analysis import plots
 from analysis.description import Factor
 from analysis.estimate import Estimate, merged_methods, p_equals
 from analysis.factors import part_levels
-from analysis.findings.letters import letters_of
+from analysis.findings.letters import letters_of_tests
 from analysis.inference import Dimensions
 from analysis.preference import bradley_terry, comparisons_from_choices, ranked, system_scores
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section
 from analysis.report.estimates import how, with_interval
 from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.finding_sentences import letters_in_words
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
@@ -73,7 +74,7 @@ def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, 
     except ValueError as error:
         strengths, why = {}, str(error)
     order = [scores.systems.index(name) for name in ranked(scores.estimates)]
-    letters = letters_of(order, scores.ranking.p < 0.05)
+    letters = letters_of_tests(order, scores.ranking.p, 0.05)
     best = order[0]
     return [
         {
@@ -104,7 +105,7 @@ def shares_figure(source: Source, factor: Factor, topic: str, records: list[dict
         source.key("findings-plot"), title, values_in_words(estimates), "Share of choices, ties as halves"
     )
     svg = plots.intervals(words, interval_bars(estimates), limits=(0.0, 1.0))
-    caption = f"{title}, with 95% intervals. Levels that share a letter do not differ significantly."
+    caption = f"{title}, with 95% intervals. {letters_in_words([record['letters'] for record in records])}"
     return Figure(svg, caption, estimates_table(title, estimates))
 
 
