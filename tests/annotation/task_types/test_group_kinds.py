@@ -136,6 +136,7 @@ def test_every_problem_of_the_fields_is_named_at_once() -> None:
         "texts: Entry 1, rows: “99” is not a whole number from 1 to 30.",
         "texts: Entry 1, min_words: 5 is more than max_words, 2. Lower it.",
         "texts: Entry 2, optional: “perhaps” is not one of yes.",
+        "texts: Entry 2, max_chars: “30000” is not a whole number from 1 to 20,000.",
         "texts: Entry 3, min_chars: “-1” is not a whole number from 0 to 20,000.",
     ]
 
