@@ -18,7 +18,6 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.utils.dateformat import DateFormat
 from django.utils.formats import get_format

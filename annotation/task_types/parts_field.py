@@ -1,4 +1,4 @@
-"""A setting that lists the parts of a question, such as the rows of a matrix, with numbers and lists as YAML has them."""
+"""A setting that lists the parts of a question, such as the rows of a matrix. Cells may be numbers and lists."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def test_each_row_of_a_matrix_is_a_question_with_a_scale_of_its_own() -> None:
     assert isinstance(matrix, Group)
     fluent, facts, fun = matrix.questions
     assert [question.topic for question in matrix.questions] == ["q_fluent", "q_facts", "q_fun"]
-    assert [(point.value, point.label) for point in fluent.scale.points if point.label] == [(1, "Broken"), (7, "Perfect")]
+    assert [(point.value, point.label) for point in fluent.scale.points if point.label] == [
+        (1, "Broken"),
+        (7, "Perfect"),
+    ]
     assert [point.text for point in facts.scale.points] == ["0 Wrong", "1 Partly", "2 Right"]
     assert [point.value for point in fun.scale.points] == [1, 2, 3, 4, 5]
     assert fluent.describe().label == "How good? Fluency"
