@@ -11,7 +11,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.models import Rating, Study
+from annotation.models import QuestionnaireReply, Rating, Study
+from tests.annotation.questionnaire_helpers import asking_study
 from tests.annotation.task_types.form_helpers import make_form_study
 from tests.browser.conftest import NARROW, NewPage
 from tests.browser.work_helpers import check_looks, open_start
@@ -242,3 +243,26 @@ def test_a_ranking_without_javascript(live_server: LiveServer, new_page: NewPage
     page.locator("[name='order.end']").select_option("3")
     send(page)
     assert answers(study)["order/end"] == 3.0
+
+
+def test_questions_with_scripts_before_the_tasks(live_server: LiveServer, new_page: NewPage, axe_core: Path) -> None:
+    slider = {"kind": "slider", "topic": "tired", "question": "How tired are you?"}
+    study = asking_study(before=[MATRIX, RANKING, slider])
+    page = new_page(viewport=NARROW)
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    check_looks(page, axe_core, "before")
+    for name in ("Fluency", "Facts", "How funny is it?"):
+        page.get_by_role("radiogroup", name=name).get_by_role("radio").nth(1).check()
+    page.get_by_role("button", name="Move The ending up").click()
+    page.get_by_role("slider").press("Space")
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_role("heading", level=1)).not_to_have_text("Before you start")
+    reply = QuestionnaireReply.objects.get()
+    assert reply.answers == {
+        "quality_fluent": 2.0,
+        "quality_facts": 2.0,
+        "quality_fun": 2.0,
+        "order": ["end", "plot", "style", "people"],
+        "tired": 50.0,
+    }

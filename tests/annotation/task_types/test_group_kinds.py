@@ -9,7 +9,11 @@ from django.core.exceptions import ValidationError
 
 from annotation.task_types.described_questions import Described, DescribedQuestionsField, Record, build
 from annotation.task_types.kinds.ranking import RankingQuestion
+from annotation.task_types.questionnaire_form import QuestionnairesForm
+from annotation.task_types.questionnaires import Questionnaires
 from annotation.task_types.questions import AnswerError, Group, Question
+from annotation.work.quality_rules import initial_values
+from tests.annotation.questionnaire_helpers import stored
 from tests.annotation.task_types.test_measuring_kinds import asked, refused
 
 ROWS = [
@@ -211,3 +215,21 @@ def test_a_ranking_without_options_is_of_the_texts() -> None:
 
 def test_one_option_has_no_order() -> None:
     assert refused("ranking", options=TWO[:1]) == ["options: One option has no order. Name at least two."]
+
+
+# --- around the tasks ---
+
+MATRIX = {"kind": "matrix", "topic": "q", "question": "How well do you read?", "rows": ROWS}
+
+
+def test_a_row_can_screen_out() -> None:
+    asked_around = Questionnaires.of(stored(before=[MATRIX], screen_out={"q_facts": ["Wrong"]}), "en")
+    assert [question.topic for question in asked_around.questions("before")] == ["q_fluent", "q_facts", "q_fun"]
+    assert asked_around.screens_out({"q_facts": 0.0})
+    assert not asked_around.screens_out({"q_facts": 1.0})
+    assert asked_around.page("before").styles == ["matrix.css"]
+
+
+def test_a_comprehension_check_asks_one_question_at_a_time() -> None:
+    form = QuestionnairesForm(initial_values(QuestionnairesForm) | {"comprehension": [MATRIX | {"right": 1}]})
+    assert form.errors["comprehension"] == ["Question 1 (q): matrix asks several questions. Ask each by itself."]
