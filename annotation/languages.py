@@ -5,6 +5,9 @@ A page or a service calls `speak` as soon as it knows the study; `workers_page` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from django.conf import settings
 from django.utils.safestring import SafeString
 
 from common import languages
@@ -62,15 +65,20 @@ __all__ = [
     "voice",
 ]
 
-#: The scripts of workers' pages, and how they name a text: t("…") or tn("…", "…", count).
+#: The scripts of all workers' pages, and how they name a text: t("…") or tn("…", "…", count).
 SCRIPTS = ("work.js", "questions.js", "keys.js", "waiting.js", "pull.js")
+#: Where those of single kinds of questions and task types are.
+OWN_SCRIPTS = "annotation/task_types/**/static/**/*.js"
 
 
-def script_words() -> SafeString:
-    """The texts of workers' scripts in the language of this request, as an element of the page; empty in English."""
-    return languages.script_words(SCRIPTS)
+def script_words(own: Sequence[str] = ()) -> SafeString:
+    """The texts of workers' scripts in the language of this request, as an element of the page; empty in English.
+    ``own``: the page's scripts that not all pages have."""
+    return languages.script_words((*SCRIPTS, *own))
 
 
 def script_texts() -> list[tuple[bool, str, str]]:
     """Every text in workers' scripts: whether it has plural forms, in the singular, and in the plural."""
-    return languages.script_texts(SCRIPTS)
+    paths = sorted(settings.BASE_DIR.glob(OWN_SCRIPTS))
+    own = [str(path).rpartition("/static/")[2] for path in paths]
+    return languages.script_texts((*SCRIPTS, *own))

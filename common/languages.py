@@ -18,7 +18,7 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from django.conf import settings
+from django.contrib.staticfiles import finders
 from django.utils.dateformat import DateFormat
 from django.utils.formats import get_format
 from django.utils.html import json_script
@@ -292,10 +292,13 @@ def _script_words(_key: str, scripts: tuple[str, ...]) -> SafeString:
 
 
 def script_texts(scripts: tuple[str, ...]) -> list[tuple[bool, str, str]]:
-    """Every text in these scripts: whether it has plural forms, in the singular, and in the plural."""
+    """Every text in these static files: whether it has plural forms, in the singular, and in the plural."""
     calls = []
     for name in scripts:
-        script = (settings.BASE_DIR / "static" / name).read_text(encoding="utf-8")
+        path = finders.find(name)
+        if path is None:
+            raise FileNotFoundError(f"no static file is named {name}")
+        script = Path(path).read_text(encoding="utf-8")
         calls += [(bool(n), one, several) for n, one, several in _CALL.findall(script)]
     return calls
 

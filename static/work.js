@@ -232,7 +232,7 @@
       warn("");
       if (!pending) {
         store(function (storage) { storage.removeItem(PREFIX + token); });
-        setText(saved, "Saved");
+        setText(saved, t("Saved"));
       }
       return true;
     }).catch(function () {
@@ -277,7 +277,7 @@
     if (!node) { return; }
     var done = questions.filter(asked.value).length;
     node.hidden = false;
-    setText(node, done + " of " + questions.length + " answered");
+    setText(node, t("%(done)s of %(all)s answered", { done: done, all: questions.length }));
   }
 
   // --- checks before sending, in the server's words ---

@@ -13,7 +13,7 @@ A record has what every question has (`COMMON`) and the settings of its kind (`Q
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from django import forms
@@ -38,8 +38,8 @@ Described = Question | Group
 
 
 def build(record: Record, *, target: str = "", key: Callable[[str], str] = str) -> Described:
-    """The question or group of a clean record, about this part of the item. ``key``: the name of the form field for a topic, for
-    pages that ask the same question more than once."""
+    """The question or group of a clean record, about this part of the item. ``key``: the name of the form field for a
+    topic, for pages that ask the same question more than once."""
     conditions = [ShownIf(key(topic), tuple(values)) for topic, values in record["shown_if"].items()]
     asked = Asked(
         key(record["topic"]),

@@ -1,4 +1,4 @@
-"""A setting that lists the parts of a question, such as the rows of a matrix, with numbers and lists as YAML has them."""
+"""A setting that lists the parts of a question, such as the rows of a matrix. Cells may be numbers and lists."""
 
 from __future__ import annotations
 
@@ -32,26 +32,40 @@ class PartsField(TableField):
         rows: list[dict[str, str]] = []
         problems: list[str] = []
         for number, entry in enumerate(value, start=1):
-            try:
-                row = self.clean_row(_with_texts(entry), number)
-            except ValidationError as error:
-                problems += error.messages
-                continue
-            problems += [f"Entry {number}, {fault}" for fault in self._key_faults(row["key"], rows)]
-            problems += [f"Entry {number}, {fault}" for fault in self.faults_of(row)]
-            rows.append(row)
+            row, faults = self._read(_with_texts(entry), number)
+            problems += faults
+            if row:
+                faults = [*self._key_faults(row["key"], rows), *self.faults_of(row)]
+                problems += [f"Entry {number}, {fault}" for fault in faults]
+                rows.append(row)
         if problems:
             raise ValidationError([ValidationError(problem, code="part") for problem in problems])
         return super().clean(rows)
+
+    def _read(self, entry: Any, number: int) -> tuple[dict[str, str], list[str]]:
+        """The cells of a record, those with problems empty, and the problems. No cells: it is no such record."""
+        if not isinstance(entry, Mapping) or set(entry) - {cell.name for cell in self.cells}:
+            try:
+                self.clean_row(entry, number)
+            except ValidationError as error:
+                return {}, error.messages
+        row, problems = {}, []
+        for cell in self.cells:
+            try:
+                row[cell.name] = self.clean_cell(entry.get(cell.name, ""), cell, number)
+            except ValidationError as error:
+                row[cell.name] = ""
+                problems += error.messages
+        return row, problems
 
     def faults_of(self, row: dict[str, str]) -> Iterator[str]:
         """What else is wrong with a record, each beginning with the name of its cell. May add what is left out."""
         yield from ()
 
     def _key_faults(self, key: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-        if not TOPIC.fullmatch(key):
+        if key and not TOPIC.fullmatch(key):
             yield f"key: “{key}” must begin with a letter and hold only a–z, 0–9 and _."
-        elif any(key == row["key"] for row in rows):
+        elif key and any(key == row["key"] for row in rows):
             yield f"key: “{key}” is in the list twice."
 
 

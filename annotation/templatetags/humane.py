@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -39,9 +39,9 @@ def mid_sentence(name: str) -> str:
 
 
 @register.simple_tag
-def script_words() -> SafeString:
-    """What `static/words.js` needs on a worker's page that is not in English."""
-    return languages.script_words()
+def script_words(own: Sequence[str] = ()) -> SafeString:
+    """What `static/words.js` needs on a worker's page that is not in English. ``own``: scripts of this page alone."""
+    return languages.script_words(own)
 
 
 @register.filter

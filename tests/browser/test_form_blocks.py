@@ -103,3 +103,38 @@ def test_the_blocks_are_accessible_and_fit(
     check(page, live_server.url + reverse("console_settings", args=[study.slug]), axe_core)
     if folder := os.environ.get("FORM_SHOTS"):
         page.screenshot(path=f"{folder}/blocks-{scheme}.png", full_page=True)
+
+
+def test_a_matrix_is_built_in_the_console(live_server: LiveServer, new_page: NewPage) -> None:
+    study = make_form()
+    page = open_page(new_page, live_server, study, "console_settings")
+    page.get_by_role("button", name="Add a question").click()
+    new = page.locator("[data-block]").nth(1)
+    new.get_by_label("Kind").select_option("matrix")
+    new.get_by_label("Name in the data").first.fill("usr")
+    new.get_by_label("Question", exact=True).fill("Judge the text.")
+    rows = new.get_by_role("group", name="Rows")
+    first = rows.get_by_role("group", name="Entry 1")
+    first.get_by_label("Name in the data").fill("natural")
+    first.get_by_label("Criterion").fill("Is it natural?")
+    first.get_by_label("A name for every point").fill("No | In part | Yes")
+    rows.get_by_role("button", name="Add another").click()
+    second = rows.get_by_role("group", name="Entry 2")
+    second.get_by_label("Name in the data").fill("overall")
+    second.get_by_label("Criterion").fill("How good is it overall?")
+    second.get_by_label("Points").fill("one")
+    page.get_by_role("button", name="Save", exact=True).click()
+    problem = "Question 2 (usr): rows: Entry 2, points: “one” is not a whole number from 2 to 21."
+    expect(page.get_by_text(problem).first).to_be_visible()
+    page.get_by_role("group", name="Rows").get_by_label("Points").nth(1).fill("7")
+    save(page)
+    study.refresh_from_db()
+    matrix = study.config["questions"][1]
+    assert [(row["key"], row["points"], row["labels"]) for row in matrix["rows"]] == [
+        ("natural", "3", "No | In part | Yes"),
+        ("overall", "7", ""),
+    ]
+    if folder := os.environ.get("FORM_SHOTS"):
+        page.screenshot(path=f"{folder}/matrix-block.png", full_page=True)
+        page.set_viewport_size(NARROW)  # type: ignore[arg-type]
+        page.screenshot(path=f"{folder}/matrix-block-narrow.png", full_page=True)

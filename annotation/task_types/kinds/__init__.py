@@ -1,8 +1,8 @@
 """The kinds of questions: one folder each, which owns everything about its kind.
 
-A folder has ``__init__.py`` with ``KIND``, the class of its questions (or a `Group` of several); ``templates/annotation/questions/<kind>.html``,
-its widget; and ``static/`` for a script of its own, if it needs one. How the analysis puts a kind into words is in
-`analysis.kinds`, in a module of the same name.
+A folder has ``__init__.py`` with ``KIND``, the class of its questions or of a `Group` of several;
+``templates/annotation/questions/<kind>.html``, its widget; and ``static/`` for a script of its own, if it needs one.
+How the analysis puts a kind into words is in `analysis.kinds`, in a module of the same name.
 """
 
 from __future__ import annotations

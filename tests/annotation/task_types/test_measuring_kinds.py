@@ -14,12 +14,14 @@ from annotation.task_types.questions import AnswerError, Question
 
 def asked(kind: str, **settings: Any) -> Question:
     record = {"kind": kind, "topic": "q", "question": "?", **settings}
-    return build(DescribedQuestionsField().clean([record])[0])
+    question = build(DescribedQuestionsField().clean([record])[0])
+    assert isinstance(question, Question)
+    return question
 
 
 def refused(kind: str, **settings: Any) -> list[str]:
     with pytest.raises(ValidationError) as raised:
-        asked(kind, **settings)
+        DescribedQuestionsField().clean([{"kind": kind, "topic": "q", "question": "?", **settings}])
     return [message.partition(": ")[2] for message in raised.value.messages]
 
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 class ConfirmForm(ConfigForm):
     """The statements as a study describes them."""
 
-    statements = PartsField(label="Statements", label_cell=Cell("label", "Statement", max_length=1_000), cells=[OPTIONAL])
+    statements = PartsField(
+        label="Statements", label_cell=Cell("label", "Statement", max_length=1_000), cells=[OPTIONAL]
+    )
 
 
 @dataclass(frozen=True, slots=True)

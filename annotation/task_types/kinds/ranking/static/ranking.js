@@ -114,7 +114,7 @@
       }
       handle.addEventListener("pointerdown", function (event) {
         if (event.button || handle.disabled) { return; }
-        event.preventDefault();
+        if (event.pointerType === "mouse") { event.preventDefault(); }
         handle.setPointerCapture(event.pointerId);
         before = ranksBefore();
         from = items().indexOf(item);
