@@ -5,6 +5,8 @@ A page or a service calls `speak` as soon as it knows the study; `workers_page` 
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.utils.safestring import SafeString
 
 from common import languages
@@ -62,8 +64,12 @@ __all__ = [
     "voice",
 ]
 
-#: The scripts of workers' pages, and how they name a text: t("…") or tn("…", "…", count).
-SCRIPTS = ("work.js", "questions.js", "keys.js", "waiting.js", "pull.js")
+ROOT = Path(__file__).resolve().parent.parent
+#: The scripts of workers' pages, those of kinds of questions among them. They name a text t("…") or tn("…", "…", count).
+SCRIPTS = (
+    *(f"static/{name}.js" for name in ("work", "questions", "keys", "waiting", "pull")),
+    *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("annotation/task_types/kinds/*/static/*.js")),
+)
 
 
 def script_words() -> SafeString:

@@ -295,7 +295,7 @@ def script_texts(scripts: tuple[str, ...]) -> list[tuple[bool, str, str]]:
     """Every text in these scripts: whether it has plural forms, in the singular, and in the plural."""
     calls = []
     for name in scripts:
-        script = (settings.BASE_DIR / "static" / name).read_text(encoding="utf-8")
+        script = (settings.BASE_DIR / name).read_text(encoding="utf-8")
         calls += [(bool(n), one, several) for n, one, several in _CALL.findall(script)]
     return calls
 

@@ -53,7 +53,7 @@ TEMPLATES = (
     "annotation/task_types/**/templates/**/*.html",
     "marketplace/templates/marketplace/work/*.html",
 )
-SCRIPTS = (*(f"static/{name}" for name in languages.SCRIPTS), "static/marketplace.js")
+SCRIPTS = (*languages.SCRIPTS, "static/marketplace.js")
 KEYWORDS = {"_": None, "gettext": None, "ngettext": (1, 2), "marked": None, "t": None, "tn": (1, 2)}
 #: Plural rules. The number of forms and the rule are those of a catalogue's header.
 PLURALS = {
