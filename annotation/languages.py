@@ -65,7 +65,7 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
-#: The scripts of workers' pages, those of kinds of questions among them. They name a text t("…") or tn("…", "…", count).
+#: The scripts of workers' pages, with those of kinds. They name a text t("…") or tn("…", "…", count).
 SCRIPTS = (
     *(f"static/{name}.js" for name in ("work", "questions", "keys", "waiting", "pull")),
     *sorted(str(path.relative_to(ROOT)) for path in ROOT.glob("annotation/task_types/kinds/*/static/*.js")),

@@ -58,19 +58,13 @@ def given_column(question: Question, text_name: str, config: Json) -> str:
 
 def given_columns(config: Json) -> list[Column]:
     """The columns with such answers, each once."""
-    names = {
-        given_column(question, name, config): name
-        for question in _with_given(config)
-        for name in config["texts"]
-    }
+    names = {given_column(question, name, config): name for question in _with_given(config) for name in config["texts"]}
     return [Column(column, f"the answers about {name} to begin with", False) for column, name in names.items()]
 
 
 def _with_given(config: Json) -> list[Question]:
     """The questions whose answers a file can bring."""
-    return [
-        question for record in config["questions"] for question in build(record).questions if question.given_column
-    ]
+    return [question for record in config["questions"] for question in build(record).questions if question.given_column]
 
 
 def _given_problems(rows: Sequence[Row], config: Json) -> list[RowProblem]:

@@ -135,9 +135,7 @@ class ItemPages:
             self._target(number, name) or name: cells.get(name, "") for number, cells in rows for name in self.names
         }
 
-    def _questions(
-        self, about: str, target: str, texts: dict[str, str], cells: dict[str, str]
-    ) -> list[Part]:
+    def _questions(self, about: str, target: str, texts: dict[str, str], cells: dict[str, str]) -> list[Part]:
         """The questions about one part, in their order for this assignment, with the answers that its row brings."""
         questions = [
             build(record, target=target, key=lambda topic: question_key(topic, target)).of_item(texts)
