@@ -35,8 +35,8 @@ Answers = dict[str, list[MarkedAnswer]]
 def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "spans",
-        description="Marks in texts: agreement of workers (F1, α on characters, γ), and scores by system, worker and text, "
-        "from a bundle or the export “spans” (CSV).",
+        description="Marks in texts: agreement of workers (F1, α on characters, γ), and scores by system, worker and "
+        "text, from a bundle or the export “spans” (CSV).",
     )
     parser.add_argument("file", metavar="FILE", help="bundle (folder or .zip file), or the export “spans” as CSV")
     parser.add_argument(

@@ -2,14 +2,16 @@
 
 A character's value for one worker is the set of what its marks have in common with ``same`` (such as their severities);
 unmarked characters have the empty set. What is missing is one more unit after the text. This is not the unitizing α of
-Krippendorff 1995, which weighs stretches by their length: it treats all characters alike, as the character-level figures of
-Blain et al. 2023 (§3.2) do. Texts with fewer than two workers do not count. Sums are those of `analysis.agreement.krippendorff`.
+Krippendorff 1995, which weighs stretches by their length: it treats all characters alike, as the character-level
+figures of Blain et al. 2023 (§3.2) do. Texts with fewer than two workers do not count. Sums are those of
+`analysis.agreement.krippendorff`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,8 +29,8 @@ def character_alpha(
 ) -> Estimate:
     """α over all texts together; NaN if nothing is marked, or all of everything in the same way.
 
-    ``answers``: by (item, part), the workers with their spans; ``lengths``: the texts' characters. The interval comes from
-    the figure without each item, each worker and each answer (`analysis.inference.left_out`).
+    ``answers``: by (item, part), the workers with their spans; ``lengths``: the texts' characters. The interval comes
+    from the figure without each item, each worker and each answer (`analysis.inference.left_out`).
     """
     shared = {place: marks for place, marks in answers.items() if len(marks) > 1}
     values = list(dict.fromkeys([frozenset(), *(value for place in shared for value in _sets(shared[place], same))]))
@@ -78,7 +80,7 @@ def _codes(
     """The value's number of each character, and of the place after the text."""
     codes = np.zeros(length + 1, dtype=np.int64)
     ends = sorted({0, length, *(place for span in spans for place in (span.start, span.end))})
-    for start, end in zip(ends, ends[1:], strict=False):
+    for start, end in pairwise(ends):
         over = frozenset(same(span) for span in spans if not span.missing and span.start <= start < span.end)
         codes[start:end] = numbers[over]
     codes[length] = numbers[frozenset(same(span) for span in spans if span.missing)]

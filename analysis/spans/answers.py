@@ -14,7 +14,8 @@ from common.text_length import count_words
 
 #: The level of all texts where no factor tells them apart.
 ALL = "all texts"
-#: Published weights: by severity, and of single labels. MQM: Freitag et al. 2021, §3.2 and table 2. ESA: Kocmi et al. 2024, §3.
+#: Published weights: by severity, and of single labels. MQM: Freitag et al. 2021, §3.2 and table 2. ESA: Kocmi et al.
+#: 2024, §3.
 WEIGHTS: dict[str, tuple[dict[str, float], dict[tuple[str, str], float]]] = {
     "mqm": (
         {"neutral": 0.0, "minor": 1.0, "major": 5.0},

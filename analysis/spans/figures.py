@@ -122,8 +122,8 @@ def _by_text(
 
 
 def standardised(answers: Sequence[MarkedAnswer]) -> np.ndarray:
-    """z of each answer's score (N,) within its worker: minus the worker's mean, divided by the worker's standard deviation
-    (n − 1). NaN for workers who gave one answer, or the same score every time."""
+    """z of each answer's score (N,) within its worker: minus the worker's mean, divided by the worker's standard
+    deviation (n − 1). NaN for workers who gave one answer, or the same score every time."""
     z = np.full(len(answers), math.nan)
     scores = np.array([-answer.weight for answer in answers])
     workers = np.array([answer.worker for answer in answers])

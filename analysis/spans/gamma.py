@@ -4,14 +4,14 @@ A mark is a unit with a category on a continuum. Two units differ by
 
     d(u, v) = ((|s_u − s_v| + |e_u − e_v|) / (length of u + length of v))² + (0 if the categories are the same, else 1)
 
-(§4.2 with α = β = 1 and Δ∅ = 1); a unit that is aligned with none costs 1. The disorder of two markers is the cost of their
-best alignment divided by their mean number of units (§4.3), and γ = 1 − observed disorder / expected disorder (§5). The
-expected disorder is the mean of sampled pairs: the marks of two markers, each any of the two, moved along the continuum by a
-random amount and around its end, with at least half a mean unit between the two (§5.2).
+(§4.2 with α = β = 1 and Δ∅ = 1); a unit that is aligned with none costs 1. The disorder of two markers is the cost of
+their best alignment divided by their mean number of units (§4.3), and γ = 1 − observed / expected disorder (§5). The
+expected disorder is the mean of sampled pairs: the marks of two markers, each any of the two, moved along the continuum
+by a random amount and around its end, with at least half a mean unit between the two (§5.2).
 
-Here markers are compared in pairs, because an alignment of two is exact and fast; with two markers this is the paper's γ.
-Each pair's continuum is all texts that both marked, one after the other; only marks of one text are aligned with each other. Over
-pairs, observed and expected costs are summed.
+Here markers are compared in pairs, because an alignment of two is exact and fast; with two markers this is the paper's
+γ. Each pair's continuum is all texts that both marked, one after the other; only marks of one text are aligned with
+each other. Over pairs, observed and expected costs are summed.
 """
 
 from __future__ import annotations
@@ -94,9 +94,9 @@ def gamma(
 ) -> Estimate:
     """γ over all pairs of workers who marked the same texts; NaN if nobody marked anything.
 
-    ``answers``: by (item, part), the workers with their spans; ``lengths``: the texts' characters; ``same``: the category of
-    a mark. What is missing is one place after the text. The interval is that of `PairSums`, with each pair's expected
-    disorder as it is in all texts.
+    ``answers``: by (item, part), the workers with their spans; ``lengths``: the texts' characters; ``same``: the
+    category of a mark. What is missing is one place after the text. The interval is that of `PairSums`, with each
+    pair's expected disorder as it is in all texts.
     """
     rng = np.random.default_rng(seed)
     codes: dict[object, int] = {}

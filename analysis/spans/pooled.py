@@ -14,6 +14,7 @@ from analysis.inference.cluster_sums import Floats
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 from analysis.spans.agreement import Count
 from analysis.spans.marks import Span
+from common.words import counted
 
 #: With fewer items or workers there is no interval.
 FEWEST = 5
@@ -74,7 +75,7 @@ class PairSums:
 
 def too_few(items: int, workers: int) -> str:
     """Why there is no interval; empty if there is one."""
-    few = f"{items} items" if items < FEWEST else f"{workers} workers" if workers < FEWEST else ""
+    few = counted(items, "item") if items < FEWEST else counted(workers, "worker") if workers < FEWEST else ""
     return f"based on {few} only, and an interval needs at least {FEWEST}" if few else ""
 
 

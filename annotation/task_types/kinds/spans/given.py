@@ -1,7 +1,7 @@
 """Marks that an item brings: a column of the items file, checked when it is read, and what becomes of them.
 
-A cell is a JSON list of records with ``start``, ``end``, ``severity`` and perhaps ``label``: code points from 0, the end
-exclusive. ``{"missing": true, "severity": "major"}`` is something that the text lacks. An empty cell: no marks.
+A cell is a JSON list of records with ``start``, ``end``, ``severity`` and perhaps ``label``: code points from 0, the
+end exclusive. ``{"missing": true, "severity": "major"}`` is something that the text lacks. An empty cell: no marks.
 """
 
 from __future__ import annotations
