@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -12,6 +12,8 @@ class Span:
     """Characters ``start`` to ``end`` (exclusive) of a text, in code points from 0, with how bad and what it is.
 
     A ``missing`` span marks something that the text lacks; it is empty and stands at the end of the text.
+    ``given``: the number, from 1, of the mark that the page showed and that this one came from; 0 for a mark of the
+    worker's own. ``changed``: whether it differs from that one.
     """
 
     start: int
@@ -19,6 +21,18 @@ class Span:
     severity: str
     label: str = ""
     missing: bool = False
+    given: int = 0
+    changed: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where the mark comes from: ``own``, or from one that the page showed, as it was or changed."""
+        return "own" if not self.given else "changed" if self.changed else "given"
+
+    @property
+    def mark(self) -> Span:
+        """The mark alone, whatever it came from."""
+        return replace(self, given=0, changed=False)
 
 
 def spans_text(spans: Iterable[Span]) -> str:
@@ -30,6 +44,10 @@ def spans_text(spans: Iterable[Span]) -> str:
             record["label"] = span.label
         if span.missing:
             record["missing"] = True
+        if span.given:
+            record["given"] = span.given
+        if span.changed:
+            record["changed"] = True
         records.append(record)
     return json.dumps(records, ensure_ascii=False, separators=(",", ":"))
 
@@ -47,6 +65,8 @@ def spans_in(text: str) -> list[Span]:
                 str(record["severity"]),
                 str(record.get("label", "")),
                 bool(record.get("missing", False)),
+                int(record.get("given", 0)),
+                bool(record.get("changed", False)),
             )
             for record in records
         ]

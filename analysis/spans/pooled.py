@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -13,61 +14,90 @@ from analysis.inference.cluster_sums import Floats
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 from analysis.spans.agreement import Count
 from analysis.spans.marks import Span
+from common.words import counted
 
 #: With fewer items or workers there is no interval.
 FEWEST = 5
 LEVEL = 0.95
 
 
+@dataclass
+class PairSums:
+    """A figure that is a function of Σ ``above`` / Σ ``below``, over all pairs of workers who marked the same text.
+
+    One entry for each pair and text: the text, both workers, and its parts of the two sums.
+    """
+
+    places: list[tuple[Hashable, str]] = field(default_factory=list)
+    pairs: list[tuple[str, str]] = field(default_factory=list)
+    above: list[float] = field(default_factory=list)
+    below: list[float] = field(default_factory=list)
+
+    def add(self, place: tuple[Hashable, str], one: str, other: str, above: float = 0.0, below: float = 0.0) -> int:
+        """Adds an entry and returns its number."""
+        self.places.append(place)
+        self.pairs.append((one, other))
+        self.above.append(above)
+        self.below.append(below)
+        return len(self.places) - 1
+
+    def estimate(self, name: str, figure: Callable[[Floats], Floats], *, ends: tuple[float, float]) -> Estimate:
+        """The figure, with an interval from the figure without each item, each worker and each answer
+        (`analysis.inference.left_out`); none with fewer than five items or workers."""
+        units = _codes(self.places)
+        n = len(set(units.tolist()))
+        above, below = np.array(self.above, dtype=float), np.array(self.below, dtype=float)
+        if not below.sum():
+            note = "nobody marked anything" if n else "no text has two markers"
+            return Estimate(math.nan, n=n, n_of="texts", note=note)
+        value = float(figure(np.array([above.sum() / below.sum()]))[0])
+        items = _codes([item for item, _ in self.places])
+        workers = _codes([worker for pair in self.pairs for worker in pair]).reshape(-1, 2)
+        note = too_few(int(items.max()) + 1, int(workers.max()) + 1)
+        if note:
+            return Estimate(value, n=n, n_of="texts", note=note)
+
+        def without(*columns: np.ndarray) -> LeftOut:
+            """The figure without all entries that have each code in one of these columns."""
+            _, flat = np.unique(np.concatenate(columns), return_inverse=True)
+            left = [total.sum() - np.bincount(flat, np.tile(total, len(columns))) for total in (above, below)]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                figures = np.where(left[1] > 1e-12, figure(left[0] / left[1]), np.nan)
+            return LeftOut(figures, np.ones(len(figures)))
+
+        one, other = workers.T
+        answers = [units * (int(workers.max()) + 1) + column for column in (one, other)]
+        low, high = interval_from_left_out(
+            value, without(items), without(one, other), without(*answers), ends=ends, level=LEVEL
+        )
+        return Estimate(value, low, high, n, "texts", method=method_of(name))
+
+
+def too_few(items: int, workers: int) -> str:
+    """Why there is no interval; empty if there is one."""
+    few = counted(items, "item") if items < FEWEST else counted(workers, "worker") if workers < FEWEST else ""
+    return f"based on {few} only, and an interval needs at least {FEWEST}" if few else ""
+
+
+def method_of(name: str) -> str:
+    return f"{name} without each item, each worker and each answer"
+
+
 def pooled_f1(answers: Mapping[tuple[Hashable, str], Sequence[tuple[str, Sequence[Span]]]], count: Count) -> Estimate:
     """F1 over all pairs of workers who marked the same text, all texts together; NaN if nobody marked anything.
 
     ``answers``: by (item, part), the workers with their spans. ``count``: `analysis.spans.agreement.characters` or
-    ``whole``, perhaps with what must be the same. The interval comes from the figure without each item, each worker and
-    each answer (`analysis.inference.left_out`); none with fewer than five items or workers.
+    ``whole``, perhaps with what must be the same. The interval is that of `PairSums`.
     """
-    units, first, second, both, marked = [], [], [], [], []
-    items: list[Hashable] = []
-    workers: dict[str, int] = {}
-    for (item, _), marks in answers.items():
+    pairs = PairSums()
+    for place, marks in answers.items():
         for (one, of_one), (other, of_other) in combinations(marks, 2):
             sums = count(of_one, of_other)
-            units.append(len(items))
-            first.append(workers.setdefault(one, len(workers)))
-            second.append(workers.setdefault(other, len(workers)))
-            both.append(2 * sums.both)
-            marked.append(sums.one + sums.other)
-        if len(marks) > 1:
-            items.append(item)
-    n = len(items)
-    if not units or not sum(marked):
-        return Estimate(
-            math.nan, n=n, n_of="texts", note="nobody marked anything" if units else "no text has two markers"
-        )
-    twice, total = np.array(both, dtype=float), np.array(marked, dtype=float)
-    value = float(twice.sum() / total.sum())
-    codes = {name: number for number, name in enumerate(dict.fromkeys(items))}
-    of_item = np.array([codes[items[unit]] for unit in units])
-    pair = (np.array(first), np.array(second))
-    if len(codes) < FEWEST or len(workers) < FEWEST:
-        few = f"{len(codes)} items" if len(codes) < FEWEST else f"{len(workers)} workers"
-        return Estimate(value, n=n, n_of="texts", note=f"based on {few} only, and an interval needs at least {FEWEST}")
-    without_items = _without([of_item], twice, total)
-    without_workers = _without(pair, twice, total)
-    answer_codes = [np.array(units) * len(workers) + worker for worker in pair]
-    low, high = interval_from_left_out(
-        value, without_items, without_workers, _without(answer_codes, twice, total), ends=(0.0, 1.0), level=LEVEL
-    )
-    method = "F1 without each item, each worker and each answer"
-    return Estimate(value, low, high, n, "texts", method=method)
+            pairs.add(place, one, other, 2 * sums.both, sums.one + sums.other)
+    return pairs.estimate("F1", lambda share: share, ends=(0.0, 1.0))
 
 
-def _without(codes: Sequence[np.ndarray], twice: Floats, total: Floats) -> LeftOut:
-    """F1 without all pairs that have each code in one of the places."""
-    _, flat = np.unique(np.concatenate(codes), return_inverse=True)
-    length, places = flat.max() + 1, len(codes)
-    left_twice = np.bincount(flat, np.tile(twice, places), length)
-    left_total = np.bincount(flat, np.tile(total, places), length)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        figures = (twice.sum() - left_twice) / (total.sum() - left_total)
-    return LeftOut(figures, np.ones(length))
+def _codes(names: Sequence[Hashable]) -> np.ndarray:
+    """A number (N,) for each name, in the order of their first appearance."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([numbers[name] for name in names], dtype=np.int64)

@@ -146,6 +146,20 @@ class Question(ABC):
         """What a page with it asks: itself. A `Group` asks several."""
         return (self,)
 
+    @property
+    def given_column(self) -> str:
+        """The column of the items file with an answer that the page shows at the beginning, for the worker to confirm
+        or change. Empty, the default: none."""
+        return ""
+
+    def check_given(self, cell: str) -> tuple[str, str] | None:
+        """What is wrong with a cell of `given_column`, and how to fix it. The question has its texts (`of_item`)."""
+        return None
+
+    def with_given(self, cell: str) -> Question:
+        """The question that shows the answer in this cell, which `check_given` accepts."""
+        return self
+
     # --- the widget ---
 
     @property

@@ -38,7 +38,7 @@ STATES = (
     marked("Granted"),
 )
 #: The scripts of the workers' site that have texts.
-SCRIPTS = ("marketplace.js",)
+SCRIPTS = ("static/marketplace.js",)
 
 
 @register.simple_tag

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,12 +14,9 @@ from analysis.factors import level_names
 from analysis.report.blocks import Fold, Note, Section
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
-from analysis.spans.agreement import Count, by_severity, characters, whole
-from analysis.spans.marks import Span, spans_in
-from analysis.spans.pooled import pooled_f1
-
-#: The level of all texts where no factor tells them apart.
-ALL = "all texts"
+from analysis.spans.answers import ALL, answers_of_study
+from analysis.spans.figures import AgreementFigure, LevelScores, agreement_by, agreement_figures, scores_by
+from analysis.spans.marks import spans_in
 
 
 def make_section(source: Source, *, topic: str) -> Section:
@@ -41,9 +38,29 @@ def make_section(source: Source, *, topic: str) -> Section:
     section.add(_level_table(name, records))
     if labels:
         section.add(Fold("Marks by label", [_label_table(name, labels)]))
-    agreement = _agreement(rows)
-    section.data["agreement"] = agreement
-    section.add(_agreement_table(agreement))
+    answers = answers_of_study(source.data, rows, factor)
+    systems, workers = (
+        _score_records(scores)
+        for scores in (
+            scores_by(answers, lambda answer: answer.system),
+            scores_by(answers, lambda answer: answer.worker),
+        )
+    )
+    section.data |= {"systems": systems, "workers": workers}
+    section.add(_score_table(name, systems))
+    section.add(Fold("Scores by worker", [_score_table("worker", workers)]))
+    agreement = _agreement_records(agreement_figures(answers, seed=source.seed))
+    single = [
+        record
+        for _, of, figures in agreement_by(answers, seed=source.seed)
+        for record in _agreement_records(figures, of)
+    ]
+    section.data |= {"agreement": agreement, "agreement_by": single}
+    section.add(_agreement_table("Agreement on marks", agreement))
+    if single:
+        section.add(
+            Fold("Agreement by severity and label", [_agreement_table("Agreement on some marks", single, of="Marks")])
+        )
     return section
 
 
@@ -107,29 +124,51 @@ def _label_table(name: str, labels: Sequence[dict[str, Any]]) -> Table:
     return Table(f"Marks by label and {name}", columns, labels)
 
 
-def _agreement(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    answers: dict[tuple[Hashable, str], list[tuple[str, Sequence[Span]]]] = {}
-    columns = rows[["item", "target", "worker", "spans"]]
-    for item, target, worker, spans in columns.itertuples(index=False, name=None):
-        answers.setdefault((item, target), []).append((worker, spans))
-    figures: dict[str, Count] = {
-        "Marked characters": characters,
-        "Marked characters with the same severity": partial(characters, same=by_severity),
-        "Whole marks": whole,
-        "Whole marks with the same severity": partial(whole, same=by_severity),
-    }
-    return [{"figure": name, "f1": pooled_f1(answers, count)} for name, count in figures.items()]
+def _agreement_records(figures: Sequence[AgreementFigure], name: str = "") -> list[dict[str, Any]]:
+    return [{"of": name, "key": figure.key, "figure": figure.title, "estimate": figure.estimate} for figure in figures]
 
 
-def _agreement_table(agreement: Sequence[dict[str, Any]]) -> Table:
+def _agreement_table(title: str, records: Sequence[dict[str, Any]], *, of: str = "") -> Table:
     columns = [
-        Column("Agreement on", "prose", shows="figure"),
-        Column("F1", shows="f1"),
-        Column("Texts", shows=lambda record: record["f1"].n),
-        Column("How", "how", shows="f1"),
+        *([Column(of, "code", shows="of")] if of else []),
+        Column("Agreement", "prose", shows="figure"),
+        Column("Estimate", shows="estimate"),
+        Column("Texts", shows=lambda record: record["estimate"].n),
+        Column("How", "how", shows="estimate"),
     ]
     note = (
-        "F1 of every pair of workers who marked the same text, all texts together: 1 if they marked the same, 0 if "
-        "nothing is marked by both. Texts that neither marked do not count."
+        "Of every two workers who marked the same text, all texts together. F1: 1 if they marked the same, 0 if nothing "
+        "is marked by both; texts that neither marked do not count. α (Krippendorff 2011): every character is a unit; 0 "
+        "is chance. γ (Mathet, Widlöcher & Métivier 2015): marks that nearly agree count in part; 0 is chance."
     )
-    return Table("Agreement on marks", columns, agreement, note)
+    return Table(title, columns, records, "" if of else note)
+
+
+def _score_records(scores: Sequence[LevelScores]) -> list[dict[str, Any]]:
+    return [
+        {
+            "level": level.level,
+            "answers": level.answers,
+            "marks": level.marks,
+            "score": level.score,
+            "z": level.z,
+            "errors": level.errors,
+        }
+        for level in scores
+    ]
+
+
+def _score_table(name: str, records: Sequence[dict[str, Any]]) -> Table:
+    columns = [
+        Column(name, "name", shows="level"),
+        Column("Answers", shows="answers"),
+        Column("Score", shows="score"),
+        Column("z", shows="z"),
+        Column("Marks per 100 words", shows="errors"),
+        Column("How", "how", shows="score"),
+    ]
+    note = (
+        "Score: minus the weights of the marks of a text, so that more is better. z: after each worker’s scores were "
+        "given the mean 0 and the standard deviation 1."
+    )
+    return Table(f"Scores from marks by {name}", columns, records, note)

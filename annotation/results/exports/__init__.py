@@ -4,7 +4,7 @@ Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-e
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
 page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
 ``final`` (one row per item and label of a coding study), ``questionnaires`` (one row per answer before or after the
-tasks), each as CSV, JSON lines or Parquet. Task types add tables of
+tasks), ``spans`` (one row per mark in a text), each as CSV, JSON lines or Parquet. Task types add tables of
 their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
 that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
 does not grow with the size of the study.
@@ -28,6 +28,7 @@ from annotation.results.exports.outputs import outputs_sheet
 from annotation.results.exports.questionnaires import questionnaires_sheet
 from annotation.results.exports.ratings import long_sheet
 from annotation.results.exports.request import ExportError, Request
+from annotation.results.exports.spans import marks_texts, spans_file, spans_sheet
 from annotation.results.exports.turns import turn_rules, turns_sheet
 from annotation.task_types.registry import get_type
 from annotation.work.edit_log import records_edits
@@ -43,6 +44,7 @@ SHEETS = {
     "events": events_sheet,
     "final": final_sheet,
     "questionnaires": questionnaires_sheet,
+    "spans": spans_sheet,
 }
 BUNDLE, DATASET = "bundle", "dataset"
 PARQUET = "parquet"
@@ -91,6 +93,7 @@ def kinds_of(study: Study) -> list[str]:
         "events": not records_edits(study),
         "final": not task.adjudicates,
         "questionnaires": not asked_around(study),
+        "spans": not marks_texts(study),
         **{
             name: table not in task.extra_exports or not table.fits(study.config)
             for name, table in EXTRA_EXPORTS.items()
@@ -167,11 +170,17 @@ def _chunks(
     return WRITERS[format](SHEETS[kind](request))
 
 
+def _besides(study: Study) -> dict[str, Iterator[bytes]]:
+    """Files of a bundle besides its tables."""
+    files = {"events.csv": events_file(study)} if records_edits(study) else {}
+    return files | ({"spans.csv": spans_file(study)} if marks_texts(study) else {})
+
+
 def _bundle(study: Study) -> Iterator[tuple[bytes, int]]:
     from annotation.results.frames import write_study_bundle  # loads pandas
 
     with tempfile.TemporaryFile() as file:
-        ratings = write_study_bundle(study, file, {"events.csv": events_file(study)} if records_edits(study) else {})
+        ratings = write_study_bundle(study, file, _besides(study))
         file.seek(0)
         yield b"", ratings
         while piece := file.read(_PIECE):

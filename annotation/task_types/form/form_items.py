@@ -8,9 +8,11 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from annotation.task_types.described_questions import build
 from annotation.task_types.form.form_settings import ID
 from annotation.task_types.items import Column, ItemData, Json, Role, Row, RowProblem
 from annotation.task_types.labels import LABEL_COLUMNS
+from annotation.task_types.questions import Question
 from annotation.task_types.reading import LONGEST_ID, read_rows
 
 MOST_SEGMENTS = 100
@@ -42,14 +44,45 @@ def columns_of(config: Json) -> list[Column]:
         )
     for name in texts:
         columns.append(Column(name, "a text to judge", example="The owl waited until the rain had stopped."))
+    columns += given_columns(config)
     if len(texts) > 1:
         columns += [Column(name + SYSTEM, f"what wrote {name}; never shown to workers", False) for name in texts]
     return columns if document else [*columns, *LABEL_COLUMNS]
 
 
+def given_column(question: Question, text_name: str, config: Json) -> str:
+    """The column with the answers to this question that pages show at the beginning. Of several texts, each has one."""
+    column = question.given_column
+    return f"{text_name}_{column}" if column and len(config["texts"]) > 1 else column
+
+
+def given_columns(config: Json) -> list[Column]:
+    """The columns with such answers, each once."""
+    names = {given_column(question, name, config): name for question in _with_given(config) for name in config["texts"]}
+    return [Column(column, f"the answers about {name} to begin with", False) for column, name in names.items()]
+
+
+def _with_given(config: Json) -> list[Question]:
+    """The questions whose answers a file can bring."""
+    return [question for record in config["questions"] for question in build(record).questions if question.given_column]
+
+
+def _given_problems(rows: Sequence[Row], config: Json) -> list[RowProblem]:
+    """What is wrong with the answers that the file brings."""
+    return [
+        RowProblem(row.number, column, *wrong)
+        for row in rows
+        for question in _with_given(config)
+        for name in config["texts"]
+        if (cell := row.cells.get(column := given_column(question, name, config), "")).strip()
+        if (wrong := question.of_item({name: row.cells.get(name, "")}).check_given(cell))
+    ]
+
+
 def read_form_items(rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
     """Items from all rows: one per row, or one per document with a segment for each of its rows."""
     items, problems = read_rows(rows, columns_of(config))
+    problems += _given_problems(rows, config)
     column = config["document"]
     if not column:
         return [_item(item.external_id, [item], config) for item in items], problems

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from annotation.task_types.base import Page, Shown
 from annotation.task_types.described_questions import Record, build
-from annotation.task_types.form.form_items import segments_of, table_in, turns_in
+from annotation.task_types.form.form_items import given_column, segments_of, table_in, turns_in
 from annotation.task_types.items import Json
-from annotation.task_types.questions import Part, joined_target
+from annotation.task_types.questions import Part, Question, joined_target
 
 TEMPLATE = "form/page.html"
 
@@ -69,7 +69,7 @@ class ItemPages:
 
     def pages(self) -> list[Page]:
         """All pages about the item. With ``pages: part``, one for each part and then one for the whole item."""
-        whole = self._questions("item", "", self._texts_of_item())
+        whole = self._questions("item", "", self._texts_of_item(), self.segments[0])
         if self.config["pages"] == "item":
             return [self._page("", self._segments(), whole)]
         parts = [self._page(f"-part-{number}", [part]) for number, part in enumerate(self._parts(), start=1)]
@@ -107,11 +107,11 @@ class ItemPages:
         cells, name = self.segments[number], str(number + 1) if self.is_document else ""
         heading = self.texts["segment.heading"].replace("{n}", name) if self.is_document else ""
         shown_texts = {text_name: cells.get(text_name, "") for text_name in self.names}
-        questions = self._questions("segment", name, shown_texts) if ask else []
+        questions = self._questions("segment", name, shown_texts, cells) if ask else []
         texts = []
         for position, (text_name, text) in enumerate(shown_texts.items()):
             about = self._target(name, text_name)
-            about_text = self._questions("text", about, {text_name: text}) if ask else []
+            about_text = self._questions("text", about, {text_name: text}, cells) if ask else []
             beside = questions if len(shown_texts) == 1 else ()
             hidden = self.shown_by_whole or any(question.shows_text for question in (*about_text, *beside))
             texts.append(ShownText(self._text_heading(position), text, about_text, not hidden))
@@ -135,12 +135,18 @@ class ItemPages:
             self._target(number, name) or name: cells.get(name, "") for number, cells in rows for name in self.names
         }
 
-    def _questions(self, about: str, target: str, texts: dict[str, str]) -> list[Part]:
-        """The questions about one part, in their order for this assignment."""
-        return [
+    def _questions(self, about: str, target: str, texts: dict[str, str], cells: dict[str, str]) -> list[Part]:
+        """The questions about one part, in their order for this assignment, with the answers that its row brings."""
+        questions = [
             build(record, target=target, key=lambda topic: question_key(topic, target)).of_item(texts)
             for record in self.records
             if record["of"] == about
+        ]
+        return [
+            question.with_given(cells.get(given_column(question, next(iter(texts)), self.config), ""))
+            if isinstance(question, Question) and question.given_column
+            else question
+            for question in questions
         ]
 
     def _blocks(self, cells: dict[str, str], number: int) -> list[Block]:

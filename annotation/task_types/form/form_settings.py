@@ -144,6 +144,10 @@ def _question_problems(config: Json) -> Iterator[str]:
             yield f"{start} is about each segment, but the study names no column in document."
         elif build(record).of_one_text and (what := _no_single_text(config, record["of"])):
             yield f"{start} needs a single text. {what}"
+        taken = {ID, *config["texts"], *(row["field"] for row in config.get("shown") or ()), config.get("document")}
+        for question in build(record).questions:
+            if (column := question.given_column) and column in taken:
+                yield f"{start}: the column “{column}” is used for something else. Choose another."
         for asked in record["shown_if"]:
             if about[asked] != record["of"]:
                 what = f"about {ABOUT[about[asked]]}, and this one about {ABOUT[record['of']]}"

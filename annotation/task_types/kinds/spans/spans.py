@@ -20,6 +20,7 @@ from django.utils.safestring import SafeString
 from analysis.description import Kind, ReportSection, Scale, Score
 from analysis.spans import Span, spans_in, spans_text, weight_of
 from annotation.languages import gettext, ngettext
+from annotation.task_types.kinds.spans.given import GivenError, GivenMarks, traced
 from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping, twice
 from annotation.task_types.questions import (
     Answer,
@@ -83,6 +84,16 @@ class SpansForm(ConfigForm):
     missing = forms.BooleanField(label="Something missing can be marked", initial=True, required=False)
     most = forms.IntegerField(
         label="Most marks in a text", min_value=1, max_value=MOST_SPANS, initial=30, required=False
+    )
+
+    given = forms.RegexField(
+        r"[A-Za-z][A-Za-z0-9_]{0,39}",
+        label="Column with marks to check",
+        required=False,
+        initial="",
+        error_messages={"invalid": "Begin with a letter and use only letters, digits and _."},
+        help_text="Marks that the text has already when it is shown. People confirm, change and remove them, and add "
+        "others. With several texts, each has a column of its own, such as text_a_marks.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -161,6 +172,8 @@ class SpansQuestion(Question):
     overlap: bool = False
     missing: bool = True
     most: int = 30
+    given_column: str = ""
+    given: tuple[Span, ...] = ()
 
     @classmethod
     def from_settings(cls, asked: Asked, settings: Mapping[str, Any]) -> Question:
@@ -171,10 +184,26 @@ class SpansQuestion(Question):
             weights=tuple((row["key"], float(row["weight"])) for row in settings["severities"]),
             special=tuple((row["label"], row["severity"], float(row["weight"])) for row in settings["weights"]),
             **{name: settings[name] for name in ("overlap", "missing", "most")},
+            given_column=settings["given"],
         )
 
     def of_item(self, texts: Mapping[str, str]) -> Question:
         return replace(self, text=next(iter(texts.values()), ""))
+
+    def check_given(self, cell: str) -> tuple[str, str] | None:
+        try:
+            self._given_marks.read(cell)
+        except GivenError as error:
+            return error.what, error.fix
+        return None
+
+    def with_given(self, cell: str) -> Question:
+        return replace(self, given=self._given_marks.read(cell))
+
+    @property
+    def _given_marks(self) -> GivenMarks:
+        severities, labels = ([named.key for named in names] for names in (self.severities, self.labels))
+        return GivenMarks(self.text, severities, labels, self.overlap, self.missing, self.most)
 
     @property
     def none_field(self) -> str:
@@ -182,11 +211,14 @@ class SpansQuestion(Question):
         return f"{self.key}.none"
 
     def drawn(self, values: Form) -> dict[str, Any]:
+        """The given marks are there until the page has been saved with others."""
+        is_first = self.key not in values and self.none_field not in values
         return {
             "text_with_returns": with_returns(self.text),
-            "lines": values.get(self.key, ""),
+            "lines": self._lines(self.given) if is_first else values.get(self.key, ""),
             "none_field": self.none_field,
             "none": values.get(self.none_field, ""),
+            "has_given": bool(self.given),
             "missing_words": MISSING,
             "example": f"{self.severities[0].key}{f' {self.labels[0].key}' if self.labels else ''}",
         }
@@ -216,14 +248,24 @@ class SpansQuestion(Question):
             raise AnswerError(what % {"words": self.text[again.start : again.end][:60]})
         if not self.overlap and overlapping(spans):
             raise AnswerError(gettext("Two marks overlap. Please remove one of them."))
-        return spans_text(spans)
+        return spans_text(traced(spans, self.given))
+
+    def _lines(self, spans: Sequence[Span]) -> str:
+        return "\n".join(line_of(span, self.text) for span in spans)
+
+    def agrees(self, answer: Answer, right: Answer) -> bool:
+        """Whether the marks are the same, whatever they came from."""
+        try:
+            marks, right_marks = (sorted(span.mark for span in spans_in(str(text))) for text in (answer, right))
+        except ValueError:
+            return False
+        return marks == right_marks
 
     def typed(self, answer: Answer) -> dict[str, str]:
         if not isinstance(answer, str):
             return {}
         spans = spans_in(answer)
-        lines = "\n".join(line_of(span, self.text) for span in spans)
-        return {self.key: lines} if spans else {self.none_field: "yes"}
+        return {self.key: self._lines(spans)} if spans else {self.none_field: "yes"}
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
@@ -251,18 +293,21 @@ class SpansQuestion(Question):
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
     ) -> dict[str, str]:
-        """The errors that the text has, the same for all workers, of which each finds some. A careless worker marks
-        any word."""
+        """The errors that the text has, the same for all workers, of which each finds some. Of given marks, each worker
+        removes some. A careless worker marks any word."""
         words = list(re.finditer(r"\S+", self.text))
         if not words:
             return {self.none_field: "yes"}
         errors = random.Random(f"{item}/{self.topic}/{self.target}")
+        kept = [span for span in self.given if rng.random() < max(worker.ability, 0.5)]
         places = sorted(errors.sample(range(len(words)), min(len(words), self.most, errors.randint(0, 3))))
         if worker.profile == "careless":
             places = [rng.randrange(len(words))]
-        spans = []
+        spans = kept
         for place in places:
             severity, label = errors.choice(self.severities).key, errors.choice([*self.labels, Named("", "")]).key
+            if len(spans) >= self.most or overlapping([*spans, Span(*words[place].span(), "")]):
+                continue
             if worker.profile == "careless" or rng.random() < worker.ability:
                 label = label or (self.labels[0].key if self.labels else "")
                 spans.append(Span(words[place].start(), words[place].end(), severity, label))

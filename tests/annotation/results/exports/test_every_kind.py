@@ -26,7 +26,11 @@ from tests.factories import make_participant, make_study, make_submission
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("kind", "format"),
-    [each for each in FILES if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires")],
+    [
+        each
+        for each in FILES
+        if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires", "spans")
+    ],
 )
 def test_no_export_identifies_workers_unless_asked(kind: str, format: str) -> None:
     study = make_study(items=1, ratings_per_item=1)

@@ -23,7 +23,7 @@
     var bar = node.querySelector(".mark-bar"), list = node.querySelector(".marks"), none = node.querySelector("[data-none]");
     var label = node.querySelector("[data-label]"), undo = node.querySelector("[data-undo]");
     var text = shownText.textContent, points = Array.from(text);
-    var looks = {}, names = {}, marks = [], before = [], first = null, last = null, anchor = null;
+    var looks = {}, names = {}, marks = [], before = [], first = null, last = null, anchor = null, changed = null;
 
     all("[data-severity]", node).forEach(function (button) {
       looks[button.dataset.severity] = button.dataset.look;
@@ -101,22 +101,20 @@
       });
       list.textContent = "";
       marks.forEach(function (mark) {
-        var item = document.createElement("li"), quoted = document.createElement("q"), remove = document.createElement("button");
+        var item = document.createElement("li"), quoted = document.createElement("q");
         quoted.textContent = wordsOf(mark);
         quoted.dir = "auto";
         quoted.dataset.look = looks[mark.severity] || 1;
-        remove.type = "button";
-        remove.className = "quiet compact";
-        remove.textContent = list.dataset.remove;
-        remove.setAttribute("aria-label", list.dataset.remove + ": " + wordsOf(mark));
-        remove.addEventListener("click", function () {
+        if (mark === changed) { item.className = "changing"; }
+        item.appendChild(quoted);
+        item.appendChild(document.createTextNode(" " + described(mark) + " "));
+        item.appendChild(action(list.dataset.change, mark, function () { edit(mark); }));
+        item.appendChild(action(list.dataset.remove, mark, function () {
+          clear();
           change(marks.filter(function (other) { return other !== mark; }));
           say(t("Removed."));
           (list.querySelector("button") || stops[0].node).focus();
-        });
-        item.appendChild(quoted);
-        item.appendChild(document.createTextNode(" " + described(mark) + " "));
-        item.appendChild(remove);
+        }));
         list.appendChild(item);
       });
       list.hidden = !marks.length;
@@ -124,7 +122,30 @@
       bar.hidden = first === null && !bar.dataset.missing;
     }
 
+    function action(name, mark, act) {
+      var button = document.createElement("button");
+      button.type = "button";
+      button.className = "quiet compact";
+      button.textContent = name;
+      button.setAttribute("aria-label", name + ": " + wordsOf(mark));
+      button.addEventListener("click", act);
+      return button;
+    }
+
     // --- choosing ---
+
+    /** Chooses the words of a mark again: other words, another kind or how bad it is replace it. */
+    function edit(mark) {
+      clear();
+      changed = mark;
+      if (label) { label.value = mark.label; }
+      if (mark.missing) { bar.dataset.missing = mark.missing; }
+      else { first = mark.start; last = mark.end; }
+      draw();
+      place();
+      say(t("Choose other words, or say what it is."));
+      bar.querySelector("[data-severity]").focus();
+    }
 
     function choose(from, to) {
       first = Math.min(from.start, to.start);
@@ -136,7 +157,7 @@
     /** The buttons stand below the paragraph's line of the last chosen word. */
     function place() { bar.scrollIntoView({ block: "nearest" }); }
     function clear() {
-      first = last = anchor = null;
+      first = last = anchor = changed = null;
       delete bar.dataset.missing;
       draw();
     }
@@ -149,16 +170,17 @@
       }
       var mark = { start: first, end: last, severity: severity, label: label ? label.value : "", missing: bar.dataset.missing || "" };
       if (mark.missing) { mark.start = mark.end = points.length; }
-      var clash = !("overlap" in node.dataset) && !mark.missing && marks.some(function (other) {
+      var others = marks.filter(function (other) { return other !== changed; });
+      var clash = !("overlap" in node.dataset) && !mark.missing && others.some(function (other) {
         return !other.missing && other.start < mark.end && mark.start < other.end;
       });
-      var twice = !mark.missing && marks.some(function (other) {
+      var twice = !mark.missing && others.some(function (other) {
         return other.start === mark.start && other.end === mark.end && other.severity === mark.severity && other.label === mark.label;
       });
       if (clash || twice) { say(t("This overlaps another mark. Remove that one first.")); return; }
-      if (marks.length >= +node.dataset.most) { say(t("No more marks fit.")); return; }
+      if (others.length >= +node.dataset.most) { say(t("No more marks fit.")); return; }
       var back = stops.filter(function (piece) { return piece.start >= mark.start; })[0] || stops[0];
-      change(marks.concat([mark]));
+      change(others.concat([mark]));
       clear();
       if (label) { label.value = ""; }
       say(wordsOf(mark) + ": " + described(mark));
