@@ -233,7 +233,7 @@ def moment(when: datetime) -> str:
     if language.code == ENGLISH:
         return moment_in_utc(when)
     utc = when.astimezone(UTC)
-    date = _Date(utc).format(get_format("DATE_FORMAT", lang=language.code, use_l10n=True))
+    date = _Date(utc).format(_date_format(language.code))
     return gettext("%(date)s, %(time)s UTC") % {"date": date, "time": f"{utc:%H:%M}"}
 
 
@@ -243,7 +243,19 @@ def day(when: date) -> str:
     utc = when.astimezone(UTC) if isinstance(when, datetime) else when
     if language.code == ENGLISH:
         return f"{utc:%-d %b %Y}"
-    return _Date(utc).format(get_format("DATE_FORMAT", lang=language.code, use_l10n=True))
+    return _Date(utc).format(_date_format(language.code))
+
+
+#: Dates as CLDR writes them where Django's format has a zero before the day, an English month or a capital letter.
+DATE_FORMATS = {
+    "id": "j F Y",
+    "uk": "j E Y р.",
+    "vi": r"j \t\há\n\g n, Y",
+}
+
+
+def _date_format(code: str) -> str:
+    return DATE_FORMATS.get(code) or str(get_format("DATE_FORMAT", lang=code, use_l10n=True))
 
 
 class _Date(DateFormat):

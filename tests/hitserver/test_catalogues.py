@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
+from gettext import c2py
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from babel import Locale
 from django.template.base import Lexer, TokenType
 
 from annotation import languages
@@ -155,11 +157,45 @@ def test_a_broken_catalogue_is_refused(
         ("de", {1: "1 Minute", 2: "2 Minuten"}),
         ("ja", {1: "1分", 2: "2分"}),
         ("ar", {1: "دقيقة واحدة", 2: "دقيقتان", 3: "3 دقائق", 11: "11 دقيقة", 100: "100 دقيقة"}),
+        (
+            "uk",
+            {1: "1 хвилина", 2: "2 хвилини", 5: "5 хвилин", 12: "12 хвилин", 21: "21 хвилина", 22: "22 хвилини"},
+        ),
+        ("he", {1: "דקה אחת", 2: "שתי דקות", 5: "5 דקות", 22: "22 דקות"}),
+        ("hi", {1: "1 मिनट", 2: "2 मिनट"}),
+        ("zh-hans", {1: "1 分钟", 2: "2 分钟"}),
+        ("zh-hant", {1: "1 分鐘", 2: "2 分鐘"}),
+        ("ko", {1: "1분", 2: "2분"}),
+        ("vi", {1: "1 phút", 2: "2 phút"}),
+        ("id", {1: "1 menit", 2: "2 menit"}),
     ],
 )
 def test_plural_forms(code: str, counts: dict[int, str]) -> None:
     with languages.speaking(code):
         assert {count: languages.minutes(count) for count in counts} == counts
+
+
+@pytest.mark.parametrize("code", messages.PLURALS)
+def test_a_plural_rule_is_that_of_cldr(code: str) -> None:
+    """Numbers with the same form in a catalogue have the same category in Unicode's data, which Babel brings."""
+    rule = c2py(messages.PLURALS[code].partition("plural=")[2].rstrip(";"))
+    category = Locale.parse(code, sep="-").plural_form
+    pairs = {(rule(count), category(count)) for count in range(1000)}
+    assert len(pairs) == len({form for form, _ in pairs}) == len({name for _, name in pairs})
+
+
+@pytest.mark.parametrize(
+    ("code", "counts"),
+    [
+        ("he", {1: "משימה אחת פנויה כרגע.", 2: "שתי משימות פנויות כרגע.", 5: "5 משימות פנויות כרגע."}),
+        ("hi", {0: "अभी 0 कार्य खाली है।", 1: "अभी 1 कार्य खाली है।", 2: "अभी 2 कार्य खाली हैं।"}),
+        ("uk", {21: "Зараз вільне 21 завдання.", 22: "Зараз вільні 22 завдання.", 25: "Зараз вільно 25 завдань."}),
+    ],
+)
+def test_a_sentence_agrees_with_its_number(code: str, counts: dict[int, str]) -> None:
+    one, several = "%(count)s task is free right now.", "%(count)s tasks are free right now."
+    with languages.speaking(code):
+        assert {count: languages.ngettext(one, several, count) % {"count": count} for count in counts} == counts
 
 
 def test_the_text_of_scripts_is_one_of_the_catalogue() -> None:

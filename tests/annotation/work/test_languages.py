@@ -40,6 +40,14 @@ WHEN = datetime(2026, 3, 5, 14, 7, tzinfo=UTC)
         ("de", "12.345,5", "1.120,00 $", "5. März 2026, 14:07 UTC"),
         ("ja", "12,345.5", "$1,120.00", "2026年3月5日 14:07（UTC）"),
         ("ar", "12,345.5", "1,120.00 دولار", "5 مارس، 2026، 14:07 بالتوقيت العالمي"),
+        ("uk", "12\u00a0345,5", "1\u00a0120,00\u00a0$", "5 березня 2026 р., 14:07 UTC"),
+        ("he", "12,345.5", "$1,120.00", "5 במרץ 2026, 14:07 UTC"),
+        ("hi", "12,345.5", "$1,120.00", "5 मार्च 2026, 14:07 UTC"),
+        ("zh-hans", "12,345.5", "US$1,120.00", "2026年3月5日 14:07（UTC）"),
+        ("zh-hant", "12,345.5", "US$1,120.00", "2026年3月5日 14:07（UTC）"),
+        ("ko", "12,345.5", "US$1,120.00", "2026년 3월 5일 14:07(UTC)"),
+        ("vi", "12.345,5", "1.120,00\u00a0US$", "5 tháng 3, 2026, 14:07 UTC"),
+        ("id", "12.345,5", "US$1.120,00", "5 Maret 2026 14:07 UTC"),
     ],
 )
 def test_numbers_money_and_dates(code: str, number: str, money: str, moment: str) -> None:
@@ -55,7 +63,11 @@ def test_numbers_money_and_dates(code: str, number: str, money: str, moment: str
         ("", "en"),
         ("de-AT,de;q=0.9,en;q=0.8", "de"),
         ("sv, ja;q=0.5", "ja"),
-        ("zh-TW,ar;q=0.9", "ar"),  # no catalogue of Chinese so far
+        ("th,ar;q=0.9", "ar"),  # no catalogue of Thai
+        ("zh-TW,ar;q=0.9", "zh-hant"),
+        ("zh-HK", "zh-hant"),
+        ("zh-CN,zh;q=0.9", "zh-hans"),
+        ("ko-KR,ko;q=0.9,en;q=0.8", "ko"),
         ("ja-JP", "ja"),
         ("xx,*;q=0.1", "en"),
     ],
@@ -103,7 +115,7 @@ def test_a_study_in_german_from_start_to_end(client: Client) -> None:
     assert languages.spoken_code() == "en"  # the next request starts in English
 
 
-@pytest.mark.parametrize("code", ["en", "ar", "ja"])
+@pytest.mark.parametrize("code", ["en", "ar", "he", "ja", "uk", "zh-hans", "zh-hant"])
 def test_the_page_says_its_language_and_direction(code: str) -> None:
     browser = WorkerBrowser(make_participant(study=make_study(language=code)))
     html = browser.get().content.decode()

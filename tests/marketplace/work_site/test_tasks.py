@@ -240,7 +240,7 @@ def test_a_question_form_is_drawn_without_what_could_run() -> None:
     worker = make_worker()
     assignment = make_assignment(worker, question=FORM)
     page = work_page(worker, assignment).content.decode()
-    assert "It was <b>late</b>." in page and '<li dir="auto">No dictionary</li>' in page
+    assert "It was <b>late</b>." in page and '<ul dir="auto"><li>No dictionary</li>' in page
     assert "steal()" not in page and "onclick" not in page
     assert page.count('type="radio"') == 2 and page.count('type="checkbox"') == 4 and page.count("<select name=") == 1
     assert "<textarea" in page and "Write at least 5 and at most 40 characters." in page
