@@ -36,6 +36,8 @@ from tests.client.support.in_process import client_of
 from tests.factories import make_researcher
 
 pytestmark = pytest.mark.django_db
+#: Of a study, by their names.
+PAGES = ("items", "submissions", "payments", "settings", "platforms", "quality", "preview", "members")
 
 
 def imported(path: Path) -> Study:
@@ -120,8 +122,11 @@ def test_the_pages_say_that_it_was_imported_and_from_what(tmp_path: Path) -> Non
     page = client.get(reverse("console_study", args=[study.slug])).content.decode()
     assert "come from project.json, an export of Label Studio" in page and "1 span left out." in page
     assert "Study link" not in page
-    for name in ("console_items", "console_submissions", "console_payments", "console_settings"):
-        assert client.get(reverse(name, args=[study.slug])).status_code == 200, name
+    pages = [reverse(f"console_{name}", args=[study.slug]) for name in PAGES]
+    pages.append(reverse("console_worker", args=[study.slug, "person-1"]))
+    pages.append(reverse("console_submission", args=[study.slug, Submission.objects.earliest("pk").pk]))
+    for address in pages:
+        assert client.get(address).status_code == 200, address
 
 
 def test_a_file_becomes_a_study_in_the_console(tmp_path: Path) -> None:
