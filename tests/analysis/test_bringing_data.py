@@ -18,6 +18,7 @@ COMMANDS = [
     line.removeprefix("python -m analysis ")
     for block in re.findall(r"```sh\n(.*?)```", DOCS, re.DOTALL)
     for line in block.splitlines()
+    if line.startswith("python -m analysis ")
 ]
 
 

@@ -258,8 +258,8 @@ class Command(ReviewActions):
 
     def duplicate(self, *, slug: str, new_slug: str, title: str | None, without_items: bool, owner: str | None) -> None:
         study, user = study_called(slug), user_called(owner)
-        terms = {"slug": new_slug, "title": title or study.title, "with_items": not without_items}
-        draft = duplicate_study(study=study, **terms, actor=ACTOR, owner=user)
+        title, with_items = title or study.title, not without_items
+        draft = duplicate_study(study=study, slug=new_slug, title=title, with_items=with_items, actor=ACTOR, owner=user)
         self.say([f"{draft.slug}: a draft like {study.slug}, with {counted(draft.items.count(), 'item')}."])
         self.say(output.next_steps(draft))
 
