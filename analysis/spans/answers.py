@@ -68,7 +68,8 @@ def answers_of_study(data: StudyData, rows: Any, factor: Factor | None) -> list[
         levels: Sequence[str] = [ALL] * len(rows)
     else:
         levels = [level or ALL for level in level_names(data, factor, rows)]
-    items = data.items.drop_duplicates("item").set_index("item")
+    cells: dict[str, dict[str, str]] = dict(zip(data.items["item"], data.items["cells"], strict=True))
+    groups: dict[str, list[list[str]]] = dict(zip(data.items["item"], data.items["texts"], strict=True))
     texts: dict[tuple[str, str], str] = {}
     answers = []
     columns = rows[["item", "target", "worker", "text", "value"]]
@@ -76,7 +77,7 @@ def answers_of_study(data: StudyData, rows: Any, factor: Factor | None) -> list[
         columns.itertuples(index=False, name=None), levels, strict=True
     ):
         if (item, part) not in texts:
-            texts[item, part] = marked_text(items.at[item, "cells"], items.at[item, "texts"], part)
+            texts[item, part] = marked_text(cells[item], groups[item], part)
         text = texts[item, part]
         spans = tuple(spans_in(stored))
         answers.append(MarkedAnswer(item, part, worker, spans, float(value), level, len(text), count_words(text)))

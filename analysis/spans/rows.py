@@ -25,7 +25,9 @@ def read_marks(path: str) -> dict[str, list[MarkedAnswer]]:
     frame = read_texts(path)
     require_columns(list(frame.columns), path, *_NEEDED)
     answers: dict[tuple[str, ...], list[tuple[Any, dict[str, str]]]] = {}
-    for number, row in zip(frame.index, frame.astype(str).to_dict("records"), strict=True):
+    names = list(frame.columns)
+    for number, *cells in frame.itertuples(name=None):
+        row = {name: str(cell or "") for name, cell in zip(names, cells, strict=True)}
         if row.get("included", "true").casefold() == "false":
             continue
         key = tuple(row.get(name, "") for name in ("criterion", "submission", "item", "part", "worker"))

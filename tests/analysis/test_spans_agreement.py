@@ -104,8 +104,8 @@ def test_nothing_marked_and_nobody_to_compare_say_so() -> None:
 
 
 def test_alpha_by_hand() -> None:
-    """Seven characters and the place after them, two workers: one marks 0–4, the other 2–7. Five places of eight differ,
-    so D = 10; 9 of 16 values are marked: α = 1 − 10·15 / (16² − 9² − 7²)."""
+    """Seven characters and the place after them, two workers: one marks 0–4, the other 2–7. Five of eight places
+    differ, so D = 10; 9 of 16 values are marked: α = 1 − 10·15 / (16² − 9² − 7²)."""
     answers = {("i", ""): [("a", [Span(0, 4, "minor")]), ("b", [Span(2, 7, "major")])]}
     assert character_alpha(answers, {("i", ""): 7}, whatever).value == pytest.approx(1 - 10 * 15 / 126)
 
