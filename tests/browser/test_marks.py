@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import expect
 from pytest_django.live_server_helper import LiveServer
@@ -26,9 +28,9 @@ def stored_after_reload(live_server: LiveServer, page_maker: NewPage, text: str,
         page.locator("[data-text]").get_by_text(word, exact=True).click()
         page.get_by_role("button", name="Minor").click()
     page.reload()
-    expect(page.locator(".marks li")).to_have_text([f"{word} Minor Remove" for word in words])
+    expect(page.locator(".marks li")).to_have_text([f"{word} Minor ChangeRemove" for word in words])
     last = page.locator(".marks li").last
-    last.get_by_role("button").click()  # every mark is written once more
+    last.get_by_role("button", name="Remove").click()  # every mark is written once more
     page.get_by_role("button", name="Undo").click()
     page.get_by_role("button", name="Send").click()
     expect(page.locator("h1")).to_have_text("Thank you")
@@ -46,3 +48,27 @@ def test_places_count_the_line_ends_of_the_stored_text(live_server: LiveServer, 
     assert text.index("rain") == 24
     stored = stored_after_reload(live_server, new_page, text, ["rain"])
     assert stored == '[{"start":24,"end":28,"severity":"minor"}]'
+
+
+def test_given_marks_are_confirmed_changed_and_removed(live_server: LiveServer, new_page: NewPage) -> None:
+    """Of three given marks, one stays, one becomes major, by keyboard, and one goes."""
+    given = [{"start": at, "end": at + 3, "severity": "minor"} for at in (0, 4, 22)]
+    config = {"texts": ["text"], "questions": [{**CONFIG["questions"][0], "given": "marks"}]}  # type: ignore[dict-item]
+    item = {"sample_id": "s1", "text": "The owl waited in the old barn.", "marks": json.dumps(given)}
+    study = make_form_study([item], config, feedback_box=False)
+    page = new_page()
+    open_start(page, live_server, study)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator(".marks li q")).to_have_text(["The", "owl", "old"])
+    expect(page.get_by_text("Some places are already marked.")).to_be_visible()
+    page.get_by_role("button", name="Change: owl").press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Remove: old").click()
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator("h1")).to_have_text("Thank you")
+    stored = Rating.objects.get(submission__assignment__hit__study=study, question="errors").text
+    assert stored == (
+        '[{"start":0,"end":3,"severity":"minor","given":1},'
+        '{"start":4,"end":7,"severity":"major","given":2,"changed":true}]'
+    )

@@ -382,7 +382,7 @@ def add_crossings(
         Column("p, Holm", "p", shows=lambda record: record["test"].p_corrected),
     ]
     note = (
-        f"{ways_in_words([record['test'].difference for record in tests])}"
+        f"{ways_in_words([test.difference for of in crossings.values() for test in of.interactions])}"
         f"By how much a difference of {first.name} at one level of {second.name} exceeds that at another. Holm’s "
         "correction is over the interactions of a criterion."
     )

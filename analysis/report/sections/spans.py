@@ -137,7 +137,7 @@ def _agreement_table(title: str, records: Sequence[dict[str, Any]], *, of: str =
         Column("How", "how", shows="estimate"),
     ]
     note = (
-        "Of every two workers who marked the same text, all texts together. F1: 1 if they marked the same, 0 if no "
+        "Every pair of workers who marked the same text, all texts together. F1: 1 if they marked the same, 0 if no "
         "place is marked by both; texts that neither marked do not count. α (Krippendorff 2011): each character is a "
         "unit; 0 is chance. γ (Mathet, Widlöcher & Métivier 2015): marks that nearly agree count in part; 0 is chance."
     )
