@@ -19,13 +19,13 @@ from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 from analysis.spans.marks import Span
-from analysis.spans.pooled import LEVEL, method_of, too_few
-
-Answers = Mapping[tuple[Hashable, str], Sequence[tuple[str, Sequence[Span]]]]
+from analysis.spans.pooled import LEVEL, Place, method_of, too_few
 
 
 def character_alpha(
-    answers: Answers, lengths: Mapping[tuple[Hashable, str], int], same: Callable[[Span], object]
+    answers: Mapping[Place, Sequence[tuple[str, Sequence[Span]]]],
+    lengths: Mapping[Place, int],
+    same: Callable[[Span], object],
 ) -> Estimate:
     """α over all texts together; NaN if nothing is marked, or all of everything in the same way.
 

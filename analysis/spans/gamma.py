@@ -16,7 +16,7 @@ each other. Over pairs, observed and expected costs are summed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +25,7 @@ from scipy.optimize import linear_sum_assignment
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats
 from analysis.spans.marks import Span
-from analysis.spans.pooled import PairSums
+from analysis.spans.pooled import PairSums, Place
 
 #: Sampled pairs for the expected disorder of two markers (§5.3 begins with 30).
 SAMPLES = 30
@@ -86,8 +86,8 @@ def expected_disorder(first: Units, second: Units, length: float, rng: np.random
 
 
 def gamma(
-    answers: Mapping[tuple[Hashable, str], Sequence[tuple[str, Sequence[Span]]]],
-    lengths: Mapping[tuple[Hashable, str], int],
+    answers: Mapping[Place, Sequence[tuple[str, Sequence[Span]]]],
+    lengths: Mapping[Place, int],
     same: Callable[[Span], object],
     *,
     seed: int = 1,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from common.words import counted
 #: With fewer items or workers there is no interval.
 FEWEST = 5
 LEVEL = 0.95
+#: A text: its item, and its part of the item.
+Place = TypeVar("Place", bound=tuple[Hashable, str])
 
 
 @dataclass
@@ -83,7 +86,7 @@ def method_of(name: str) -> str:
     return f"{name} without each item, each worker and each answer"
 
 
-def pooled_f1(answers: Mapping[tuple[Hashable, str], Sequence[tuple[str, Sequence[Span]]]], count: Count) -> Estimate:
+def pooled_f1(answers: Mapping[Place, Sequence[tuple[str, Sequence[Span]]]], count: Count) -> Estimate:
     """F1 over all pairs of workers who marked the same text, all texts together; NaN if nobody marked anything.
 
     ``answers``: by (item, part), the workers with their spans. ``count``: `analysis.spans.agreement.characters` or
