@@ -41,8 +41,8 @@ PYGAMMA_GAMMA = 0.5509016
 
 def units(marks: Marks) -> Units:
     codes = {"minor": 0, "x": 0, "major": 1, "y": 1}
-    columns = [[float(mark[place]) for mark in marks] for place in (0, 1)]
-    return Units(*map(np.array, columns), np.array([codes[mark[2]] for mark in marks], dtype=float))
+    starts, ends = (np.array([mark[place] for mark in marks], dtype=float) for place in (0, 1))
+    return Units(starts, ends, np.array([codes[mark[2]] for mark in marks], dtype=float))
 
 
 @pytest.mark.parametrize(("one", "other", "expected"), PYGAMMA)
@@ -92,7 +92,7 @@ def test_gamma_of_the_same_marks_is_one_and_of_random_ones_near_zero() -> None:
 
 
 def test_nothing_marked_and_nobody_to_compare_say_so() -> None:
-    nothing = {("i", ""): [("a", []), ("b", [])]}
+    nothing: dict[tuple[str, str], list[tuple[str, list[Span]]]] = {("i", ""): [("a", []), ("b", [])]}
     assert gamma(nothing, {("i", ""): 9}, whatever).note == "nobody marked anything"
     alone = {("i", ""): [("a", [Span(0, 1, "minor")])]}
     assert gamma(alone, {("i", ""): 9}, whatever).note == "no text has two markers"

@@ -15,7 +15,8 @@ from tests.browser.work_helpers import open_start
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-CONFIG = {"texts": ["text"], "questions": [{"kind": "spans", "topic": "errors", "question": "Mark all errors."}]}
+QUESTION = {"kind": "spans", "topic": "errors", "question": "Mark all errors."}
+CONFIG = {"texts": ["text"], "questions": [QUESTION]}
 
 
 def stored_after_reload(live_server: LiveServer, page_maker: NewPage, text: str, words: list[str]) -> str:
@@ -53,7 +54,7 @@ def test_places_count_the_line_ends_of_the_stored_text(live_server: LiveServer, 
 def test_given_marks_are_confirmed_changed_and_removed(live_server: LiveServer, new_page: NewPage) -> None:
     """Of three given marks, one stays, one becomes major, by keyboard, and one goes."""
     given = [{"start": at, "end": at + 3, "severity": "minor"} for at in (0, 4, 22)]
-    config = {"texts": ["text"], "questions": [{**CONFIG["questions"][0], "given": "marks"}]}  # type: ignore[dict-item]
+    config = {"texts": ["text"], "questions": [{**QUESTION, "given": "marks"}]}
     item = {"sample_id": "s1", "text": "The owl waited in the old barn.", "marks": json.dumps(given)}
     study = make_form_study([item], config, feedback_box=False)
     page = new_page()
