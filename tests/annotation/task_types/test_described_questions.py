@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 
 from annotation.task_types.described_questions import DescribedQuestionsField, build
 from annotation.task_types.kinds import describable_kinds
+from annotation.task_types.kinds.scale.scale import ScaleQuestion
 
 READABLE = {
     "kind": "choice",
@@ -28,6 +29,7 @@ def problems(*rows: Any) -> list[str]:
 def test_a_record_gets_every_setting_and_makes_its_question() -> None:
     _, record = DescribedQuestionsField().clean([READABLE, FLUENCY | {"points": 3, "shown_if": {"readable": [1]}}])
     question = build(record, target="text2", key=lambda topic: f"text2.{topic}")
+    assert isinstance(question, ScaleQuestion)
     assert (question.key, question.topic, question.target) == ("text2.fluency", "fluency", "text2")
     assert [point.value for point in question.scale.points] == [1.0, 2.0, 3.0]
     assert question.shown_if is not None

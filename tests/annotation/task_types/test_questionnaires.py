@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.questionnaires import Questionnaires
+from annotation.task_types.questions import Group, Question
 from annotation.task_types.standard_questions import BLOCKS, LANGUAGES
 from annotation.work.quality_rules import initial_values
 
@@ -47,24 +49,31 @@ def questionnaires(language: str = "en", **settings: Any) -> Questionnaires:
     return Questionnaires.of(clean(**settings), language)
 
 
+def singles(asked: Sequence[Question | Group]) -> list[Question]:
+    """The questions, none of which is a group."""
+    questions = [question for question in asked if isinstance(question, Question)]
+    assert len(questions) == len(asked)
+    return questions
+
+
 def test_a_block_asks_its_questions_and_every_one_can_be_declined() -> None:
     asked = questionnaires(before=["demographics"])
     topics = ["age", "gender", "native_language", "country", "education", "english_proficiency", "text_experience"]
-    assert [question.topic for question in asked.before] == topics
-    for question in asked.before:
+    assert [question.topic for question in singles(asked.before)] == topics
+    for question in singles(asked.before):
         assert not question.required or "Prefer not to say" in question.short_names().values()
 
 
 def test_blocks_can_leave_questions_out_and_stand_beside_own_questions() -> None:
     asked = questionnaires(before=[{"block": "language", "without": ["english_proficiency"]}, FLUENT])
-    assert [question.topic for question in asked.before] == ["native_language", "fluent"]
+    assert [question.topic for question in singles(asked.before)] == ["native_language", "fluent"]
 
 
 @pytest.mark.parametrize("name", sorted(BLOCKS))
 def test_every_block_is_worded_in_the_studys_language(name: str) -> None:
     in_english, in_german = (questionnaires(code, before=[name]) for code in ("en", "de"))
     assert len(in_english.before) == len(in_german.before)
-    assert [q.topic for q in in_english.before] == [q.topic for q in in_german.before]
+    assert [q.topic for q in singles(in_english.before)] == [q.topic for q in singles(in_german.before)]
 
 
 def test_cleaning_what_was_cleaned_changes_nothing() -> None:
