@@ -156,6 +156,12 @@ def test_a_broken_catalogue_is_refused(
         ("en", {1: "1 minute", 2: "2 minutes"}),
         ("de", {1: "1 Minute", 2: "2 Minuten"}),
         ("ja", {1: "1分", 2: "2分"}),
+        ("fr", {0: "0 minute", 1: "1 minute", 2: "2 minutes"}),
+        ("es", {1: "1 minuto", 2: "2 minutos"}),
+        ("pt", {0: "0 minuto", 1: "1 minuto", 2: "2 minutos"}),
+        ("it", {1: "1 minuto", 2: "2 minuti"}),
+        ("nl", {1: "1 minuut", 2: "2 minuten"}),
+        ("pl", {1: "1 minuta", 2: "2 minuty", 5: "5 minut", 12: "12 minut", 22: "22 minuty"}),
         ("ar", {1: "دقيقة واحدة", 2: "دقيقتان", 3: "3 دقائق", 11: "11 دقيقة", 100: "100 دقيقة"}),
         (
             "uk",
