@@ -22,6 +22,11 @@ WRITES: dict[str, Callable[[Client, Study], object]] = {
     "update": lambda _, study: study.update(title="Another title"),
     "upload": lambda _, study: study.upload(TEXTS),
     "duplicate": lambda _, study: study.duplicate(f"copy-{study.slug}"),
+    "arm": lambda _, study: study.arms.create("long"),
+    "wording": lambda _, study: study.set_wording({"instructions": "Read **each** text."}),
+    "webhook": lambda _, study: study.webhooks.create(f"https://example.org/{study.slug}", ["study.done"]),
+    "links": lambda _, study: study.links.create(["one", "two"]),
+    "team": lambda hits, study: hits.teams.create(f"team-{study.slug}", f"Team of {study.slug}"),
     "launch": lambda _, study: study.launch(),
     "delete": lambda _, study: study.delete(),
 }
