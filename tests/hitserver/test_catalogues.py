@@ -161,6 +161,8 @@ def test_a_broken_catalogue_is_refused(
         ("pt", {0: "0 minuto", 1: "1 minuto", 2: "2 minutos"}),
         ("it", {1: "1 minuto", 2: "2 minuti"}),
         ("nl", {1: "1 minuut", 2: "2 minuten"}),
+        ("cs", {1: "1 minuta", 2: "2 minuty", 5: "5 minut", 22: "22 minut"}),
+        ("tr", {1: "1 dakika", 2: "2 dakika"}),
         ("pl", {1: "1 minuta", 2: "2 minuty", 5: "5 minut", 12: "12 minut", 22: "22 minuty"}),
         ("ar", {1: "دقيقة واحدة", 2: "دقيقتان", 3: "3 دقائق", 11: "11 دقيقة", 100: "100 دقيقة"}),
         (
