@@ -6,6 +6,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+#: The columns of the export ``spans``.
+COLUMNS = (
+    *("study", "submission", "worker", "synthetic", "included", "confirmation", "arm", "item", "system", "criterion"),
+    *("part", "characters", "words", "mark", "start", "end", "marked_text", "severity", "label", "missing"),
+    *("origin", "given", "weight", "answer_weight", "seconds"),
+)
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:

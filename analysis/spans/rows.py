@@ -10,11 +10,6 @@ from analysis.spans.answers import ALL, MarkedAnswer
 from analysis.spans.marks import Span
 from analysis.tables import read_texts, require_columns
 
-COLUMNS = (
-    *("study", "submission", "worker", "synthetic", "included", "confirmation", "arm", "item", "system", "criterion"),
-    *("part", "characters", "words", "mark", "start", "end", "marked_text", "severity", "label", "missing"),
-    *("origin", "given", "weight", "answer_weight", "seconds"),
-)
 _NEEDED = ("item", "worker", "criterion", "part", "start", "end", "severity")
 _WHOLE = ("characters", "words", "start", "end", "given")
 

@@ -39,8 +39,9 @@ def merged(model: Any, spec: ModelSpec) -> Any:
         from peft import PeftModel
     except ImportError as error:
         raise BackendError(f"{spec.source} is a LoRA adapter, which needs peft: script/setup --models.") from error
+    folder = str(Path(spec.source).expanduser())
     try:
-        return PeftModel.from_pretrained(model, str(Path(spec.source).expanduser())).merge_and_unload()
+        return PeftModel.from_pretrained(model, folder, trust_remote_code=False).merge_and_unload()
     except (ValueError, RuntimeError, KeyError, OSError) as error:
         raise BackendError(
             f"The adapter {spec.source} does not fit its model ({str(error).splitlines()[0][:200]}). "

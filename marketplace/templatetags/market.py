@@ -38,7 +38,7 @@ STATES = (
     marked("Granted"),
 )
 #: The scripts of the workers' site that have texts.
-SCRIPTS = ("static/marketplace.js",)
+SCRIPTS = ("marketplace.js",)
 
 
 @register.simple_tag

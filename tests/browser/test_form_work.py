@@ -121,7 +121,7 @@ def test_marks_by_mouse_and_by_keyboard(live_server: LiveServer, new_page: NewPa
     text.get_by_text("has", exact=True).click()
     text.get_by_text("waited", exact=True).click()
     page.get_by_role("button", name="Major").click()
-    expect(page.locator(".marks li")).to_have_text("has waited Major Remove")
+    expect(page.locator(".marks li")).to_have_text("has waited Major ChangeRemove")
     check_looks(page, axe_core, "marks")
     if folder := os.environ.get("FORM_SHOTS"):
         page.screenshot(path=f"{folder}/marks-wide.png", full_page=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from analysis.answer_files.columns import OWN
 from analysis.spans import Span, spans_in, weight_of
-from analysis.spans.rows import COLUMNS
+from analysis.spans.marks import COLUMNS
 from annotation.instrument import Instrument
 from annotation.models import Study
 from annotation.record_writers import Record, Sheet, csv_bytes

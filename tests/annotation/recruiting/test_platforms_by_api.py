@@ -265,7 +265,8 @@ def test_differences_are_listed_and_compensated_once(posted: Study, api: Mturk) 
     again = post(client, "api_compensate", SLUG, key="c2", assignment=here.pk, amount="0.18", reason="Sorry.")
     jobs.do_job(again.json()["id"])
     assert Compensation.objects.count() == 1
-    assert post(client, "api_compensate", SLUG, assignment=10**6, amount="0.18", reason="x").status_code == 404
+    unknown = post(client, "api_compensate", SLUG, assignment=10**6, amount="0.18", reason="x")
+    assert (unknown.status_code, reasons(unknown)) == (422, [("assignment", "This study has no assignment 1000000.")])
 
 
 def test_a_message_reaches_nobody_twice(posted: Study, api: Mturk) -> None:
