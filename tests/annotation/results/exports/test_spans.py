@@ -11,8 +11,7 @@ import pytest
 
 from analysis.__main__ import main
 from analysis.spans import spans_text
-from analysis.spans.marks import Span
-from analysis.spans.rows import COLUMNS
+from analysis.spans.marks import COLUMNS, Span
 from annotation.models import Rating, Study
 from annotation.results import exports
 from annotation.results.exports.spans import rows_of_answer
