@@ -36,7 +36,10 @@ def _values(field: forms.Field) -> dict[str, Any]:
         entry = {"anyOf": [record, {"type": "string"}]} if isinstance(field, EntriesField) else record
         return {"type": "array", "items": entry, "minItems": field.least, "maxItems": field.most}
     if isinstance(field, ConditionsField):
-        return {"type": "object", "additionalProperties": {"anyOf": [{"type": "array"}, {"type": "object"}]}}
+        return {
+            "type": "object",
+            "additionalProperties": {"anyOf": [{"type": "array", "items": {}}, {"type": "object"}]},
+        }
     if isinstance(field, TableField):
         cells = {cell.name: {"type": "string", "description": cell.label} for cell in field.cells}
         row = {"type": "string"} if "" in cells else {"type": "object", "properties": cells}
