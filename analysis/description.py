@@ -284,7 +284,9 @@ class StudyDescription:
 
     For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
     ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
-    not known; ``for_members``: members of the study did the work.
+    not known; ``for_members``: members of the study did the work. ``imported_from``: the tool that collected the
+    answers, if it was not HITServer; then nothing is known of its pages, its pay and its workers. Both moments are
+    None unless the answers have dates.
     """
 
     slug: str
@@ -324,6 +326,7 @@ class StudyDescription:
     balance: str = ""
     minimum_hourly_pay: Decimal | None = None
     for_members: bool = False
+    imported_from: str = ""
     questionnaires: Sequence[QuestionnaireDescription] = ()
     screening: Sequence[str] = ()
     turned_away: Mapping[str, int] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from typing import Any
 from django import template
 from django.template.base import FilterExpression, Node, NodeList, Parser, TextNode, Token, VariableNode
 from django.templatetags.i18n import do_block_translate
-from django.templatetags.static import static
+from django.templatetags.static import StaticNode, static
 from django.utils.html import conditional_escape, format_html
 
 from common.languages import gettext, item_language, ngettext, spoken
@@ -73,6 +73,15 @@ def blocktranslate(parser: Parser, token: Token) -> Node:
         return Counted(node, parser)
     text = gettext(node.render_token_list(node.singular)[0])
     return Together(_nodes(text, node.extra_context, parser))
+
+
+@register.tag("static")
+def static_address(parser: Parser, token: Token) -> Node:
+    """``{% static "name" %}`` of Django. The address of a file that a template names is worked out once."""
+    words = token.split_contents()
+    if len(words) == 2 and words[1][0] == words[1][-1] and words[1][0] in "\"'":
+        return TextNode(conditional_escape(static(words[1][1:-1])))
+    return StaticNode.handle_token(parser, token)
 
 
 @register.tag

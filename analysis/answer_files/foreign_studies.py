@@ -107,6 +107,7 @@ def _description(path: str, elsewhere: Elsewhere) -> StudyDescription:
         access="import",
         seed=1,
         arms=[ArmDescription("", Decimal(0), None, {}, {}, {})],
+        imported_from=elsewhere.tool,
         questions=questions,
         sections=[ReportSection("scales", {"topics": scales})] if scales else [],
     )

@@ -68,7 +68,9 @@ def quality_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
         if study.quality_control.get(rule.name) is not None and rule.name not in without
     ]
     flags = numbers.value("sections", "workers", "flags") or []
-    if rules or flags:
+    if study.imported_from:
+        sentences.append(f"Answers were checked by {blank('how they were checked, and which were left out')}.")
+    elif rules or flags:
         sentences.append(
             f"Every submission was checked by rules ({', '.join(rules or ['those of the software'])}). What they find "
             "is a flag for a person to look at, not an exclusion."
@@ -91,6 +93,8 @@ def quality_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
         sentences.append(f"Left out of all figures: {'; '.join(left_out)}.")
         if numbers.value("left_out", "excluded"):
             sentences.append(f"A person excluded them because {blank('your reasons')}.")
+    elif study.imported_from:
+        sentences.append("The analysis includes all answers of the export.")
     else:
         sentences.append("Nothing was left out.")
     if numbers.value("rejected"):
@@ -110,11 +114,14 @@ def data_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     per_item = (*DATA, "submissions_per_item")
     if numbers.value(*per_item):
         median = numbers.value(*per_item, "median")
+        complete = (
+            f"; {numbers.count(*DATA, 'items_complete')} of {numbers.counted('item', *DATA, 'items')} "
+            f"{'has' if numbers.value(*DATA, 'items') == 1 else 'have'} all that we asked for"
+        )
         sentences.append(
             f"An item has a median of {numbers.shown(f'{median:g}', *per_item, 'median')} submissions "
-            f"(from {numbers.count(*per_item, 'least')} to {numbers.count(*per_item, 'most')}); "
-            f"{numbers.count(*DATA, 'items_complete')} of {numbers.counted('item', *DATA, 'items')} "
-            f"{'has' if numbers.value(*DATA, 'items') == 1 else 'have'} all that we asked for."
+            f"(from {numbers.count(*per_item, 'least')} to {numbers.count(*per_item, 'most')})"
+            f"{'' if study.imported_from else complete}."
         )
     return Paragraph("Data", sentences)
 
@@ -170,12 +177,16 @@ def ethics_paragraph(study: StudyDescription) -> Paragraph:
         if consent
         else f"The study showed no consent text ({blank('how workers agreed to take part')})."
     )
+    shown = "Workers appear under pseudonyms, and could see what was recorded about them and ask for its deletion."
+    if study.imported_from:
+        agreed = f"Workers agreed to take part by {blank('how, and what they were told')}."
+        shown = "Workers appear under pseudonyms."
     return Paragraph(
         "Ethics",
         [
             f"The study was approved by {blank('ethics committee and number, or why none was needed')}.",
             agreed,
-            "Workers appear under pseudonyms, and could see what was recorded about them and ask for its deletion.",
+            shown,
             f"A Human Evaluation Datasheet{cite('belz2024')} is in the appendix.",
         ],
     )

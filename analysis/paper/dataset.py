@@ -87,8 +87,8 @@ people: read `text` in `ratings.csv` first.
 
 ## Files
 
-`study.json` describes the study: questions, scales, wording, settings, and the SHA-256 of every file. `pages/` has the
-pages that workers saw. `croissant.json` describes the tables for programs (Croissant 1.0).
+`study.json` describes the study: questions, scales, wording, settings, and the SHA-256 of every file.{pages}
+`croissant.json` describes the tables for programs (Croissant 1.0).
 
 | file | contents | rows |
 |---|---|---|
@@ -178,6 +178,8 @@ def size_of(rows: int) -> str:
 
 def summary_of(study: StudyDescription) -> str:
     """One sentence on what the study is."""
+    if study.imported_from:
+        return f"{study.title}: a human evaluation. {study.summary}"
     source = f" (instrument after {study.source})" if study.source else ""
     return f"{study.title}: a human evaluation with the task type {study.task_title}{source}. {study.summary}"
 
@@ -203,6 +205,7 @@ def dataset_card(study: StudyDescription, files: Files) -> str:
         size=size_of(n_ratings),
         configs=configs,
         title=study.title,
+        pages="" if study.imported_from else " `pages/` has the\npages that workers saw.",
         summary=summary_of(study),
         answers=counted(n_ratings, "answer"),
         slug=study.slug,

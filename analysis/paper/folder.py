@@ -184,6 +184,9 @@ def readme(
         f"| `{file.name}` | {_cell(file.section)} | {_cell(file.table.caption)} |\n" for file in tables
     )
     page_rows = "".join(f"- `{name}`: {prose.words(page.title)}\n" for name, page in pages.items())
+    no_pages = "The bundle has no pages: it was made by an earlier release."
+    if study.imported_from:
+        no_pages = f"There are none: workers saw the pages of {prose.words(study.imported_from)}."
     return README_TEXT.format(
         title=prose.words(study.title),
         slug=study.slug,
@@ -193,7 +196,7 @@ def readme(
         n_figures=len(figures),
         n_tables=len(tables),
         n_numbers=len(numbers.used),
-        page_rows=page_rows or "The bundle has no pages: it was made by an earlier release.",
+        page_rows=page_rows or no_pages,
         table_rows=table_rows,
     )
 

@@ -83,8 +83,9 @@ def experiment_answers(study: StudyDescription, numbers: Numbers) -> Answers:
         if row["criterion"] == rows[0]["criterion"]
     ]
     items = numbers.counted("item", *DATA, "items")
+    task = "" if study.imported_from else f"task type {words(study.task_title)}; "
     return {
-        "1.1.2": f"“{words(study.title)}” (task type {words(study.task_title)}; short name of the data: {study.slug}) "
+        "1.1.2": f"“{words(study.title)}” ({task}short name of the data: {study.slug}) "
         + blank("section or table of the paper"),
         "1.2": f"The data as a bundle, the pages and the commands: {blank('address')}",
         "3.1.1": "; ".join(per_level) or f"{items} in all ({blank('how many of each system')})",
@@ -95,6 +96,8 @@ def evaluator_answers(study: StudyDescription, numbers: Numbers) -> Answers:
     people = numbers.value(*DATA, "workers") - numbers.value(*DATA, "workers_simulated")
     simulated = numbers.value(*DATA, "workers_simulated")
     note = f" (and {counted(simulated, 'simulated worker')}, which are no evaluators)" if simulated else ""
+    if study.imported_from:
+        return {"3.2.1": f"{people}{note}", "3.2.3": " ".join(recruitment_sentences(study))}
     paid = bool(study.reward) or any(arm.reward for arm in study.arms)
     pay = " ".join(pay_paragraph(study, numbers).sentences)
     practice = (numbers.value(*DATA, "items_of_other_roles") or {}).get("practice", 0)
@@ -115,6 +118,9 @@ def evaluator_answers(study: StudyDescription, numbers: Numbers) -> Answers:
 
 
 def design_answers(study: StudyDescription, numbers: Numbers) -> Answers:
+    if study.imported_from:
+        form = f"Web pages made with {words(study.imported_from)} ({blank('its version')})"
+        return {"3.3.2": form, "5.2": f"Workers appear under pseudonyms ({blank('whether texts name people')})"}
     ways = listed([way_in.title for way_in in study.recruitment]) if study.recruitment else ""
     rules = Exclusion.of(study.exclude)
     kinds = ["2. Automatic quality checking"] if study.quality_control else []
@@ -151,7 +157,7 @@ def criterion_answers(study: StudyDescription, question: QuestionDescription, nu
     answers |= {
         "4.3.1.1": blank(f"its name on the pages; the data call it “{words(question.topic)}”"),
         "4.3.2": f"{f'“{words(question.help)}” ' if question.help else ''}{blank('or “no definition given”')}",
-        "4.3.7": f"“{words(question.label)}”",
+        "4.3.7": blank("the wording that people saw") if study.imported_from else f"“{words(question.label)}”",
         "4.3.12.1": "IntraAA not assessed: nobody answered about the same item twice",
         "4.3.12.2": "IntraAA not assessed",
     }

@@ -5,7 +5,7 @@ Every number comes from report.json, through `analysis.paper.prose.Numbers`. Not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from analysis.description import ArmDescription, QuestionDescription, StudyDescription
 from analysis.kinds import kind_in_words
@@ -39,7 +39,7 @@ def methods(study: StudyDescription, numbers: Numbers) -> list[Paragraph]:
     paragraphs = [
         simulated_warning(numbers),
         Paragraph("Task and items", [*task_sentences(study), *item_sentences(study, numbers)]),
-        Paragraph("Questions", question_sentences(study.questions)),
+        Paragraph("Questions", question_sentences(study)),
         Paragraph("Design", [*design_sentences(study, numbers), *arm_sentences(study, numbers)]),
         participants_paragraph(study, numbers),
         pay_paragraph(study, numbers),
@@ -71,6 +71,12 @@ def simulated_warning(numbers: Numbers) -> Paragraph | None:
 
 
 def task_sentences(study: StudyDescription) -> list[str]:
+    if study.imported_from:
+        return [
+            f"The answers were collected with {words(study.imported_from)} "
+            f"({blank('who set it up, and where the instrument comes from')}), and analysed with HITServer.",
+            f"The task in short: {blank('what people read and did')}.",
+        ]
     key = key_of_source(study.source)
     if key:
         where = next(
@@ -116,8 +122,9 @@ def level_of(row: Mapping[str, object]) -> str:
 # --- questions ---
 
 
-def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
-    """The wording of all questions; those on one scale together."""
+def question_sentences(study: StudyDescription) -> list[str]:
+    """The wording of all questions, those on one scale together, and where to see them."""
+    questions = study.questions
     if not questions:
         return [f"The study asked {blank('the questions that workers answered')}."]
     groups: dict[tuple[str, str], list[QuestionDescription]] = {}
@@ -133,6 +140,10 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
         wordings = [f"{quoted(member.label)} (in short: {words(member.topic)})" for member in members]
         verb = "was" if len(members) == 1 else "were each"
         sentences.append(f"{listed(wordings)} {verb} answered {answers}.")
+    if study.imported_from:
+        if headings:
+            sentences.append(f"In the exported data, the questions are called: {'; '.join(headings)}.")
+        return [*sentences, f"Their wording was {blank('as people saw it, with the names of the answers')}."]
     if headings:
         sentences.append(f"Workers answered, or the pages recorded, under a heading: {'; '.join(headings)}.")
     sentences.append("The pages of the appendix show the wording as workers saw it.")
@@ -143,6 +154,9 @@ def question_sentences(questions: Sequence[QuestionDescription]) -> list[str]:
 
 
 def design_sentences(study: StudyDescription, numbers: Numbers) -> list[str]:
+    if study.imported_from:
+        what = "how many answers you asked for about each item, who got which items, and in what order"
+        return [f"The design was {blank(what)}."]
     design = ("sections", "design")
     per_item = numbers.counted("submission", *design, "ratings_per_item")
     per_task = numbers.counted("item", *design, "items_per_hit")

@@ -97,12 +97,13 @@ def parquet_card(study: StudyDescription, tables: Sequence[CardTable]) -> str:
         + "".join(f"  - name: {json.dumps(name)}\n    dtype: {dtype}\n" for name, dtype in table.types.items())
         for table in tables
     )
-    collected = [*task_sentences(study), *question_sentences(study.questions)[:-1], *recruitment_sentences(study)]
-    collected.append(
-        f"Each item was to get {counted(study.ratings_per_item, 'rating')}; a hit had "
-        f"{counted(study.items_per_hit, 'item')} and paid {money(study.reward)}."
-    )
-    if study.live_at:
+    collected = [*task_sentences(study), *question_sentences(study)[:-1], *recruitment_sentences(study)]
+    if not study.imported_from:
+        collected.append(
+            f"Each item was to get {counted(study.ratings_per_item, 'rating')}; a hit had "
+            f"{counted(study.items_per_hit, 'item')} and paid {money(study.reward)}."
+        )
+    if study.live_at and not study.imported_from:
         closed = f" and closed on {study.closed_at:%-d %B %Y}" if study.closed_at else ""
         collected.append(f"The study opened on {study.live_at:%-d %B %Y}{closed}.")
     rows = "".join(f"| `{table.name}` | {ONE_ROW.get(table.name, '')} | {table.rows:,} |\n" for table in tables)

@@ -17,7 +17,10 @@ def participants_paragraph(study: StudyDescription, numbers: Numbers) -> Paragra
     sentences = [*recruitment_sentences(study)]
     if study.conditions:
         sentences.append(f"Terms of taking part: {'; '.join(words(value) for _, value in study.conditions)}.")
-    if study.live_at:
+    if study.live_at and study.imported_from:
+        last = f" to {day(numbers, 'closed_at')}" if study.closed_at else ""
+        sentences.append(f"Their answers are dated {day(numbers, 'live_at')}{last}.")
+    elif study.live_at:
         closed = f" and closed on {day(numbers, 'closed_at')}" if study.closed_at else ""
         sentences.append(f"The study opened on {day(numbers, 'live_at')}{closed}.")
     workers = numbers.counted("worker", *DATA, "workers")
@@ -97,6 +100,8 @@ def day(numbers: Numbers, field: str) -> str:
 
 def pay_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     """Reward, pay per hour at people's median time, and who earned less than the minimum; for each arm."""
+    if study.imported_from:
+        return Paragraph("Pay", [f"Workers were paid {blank('how much for which work, and how much an hour')}."])
     if not any(arm.reward for arm in study.arms) and not study.reward:
         return Paragraph("Pay", [f"Workers were not paid ({blank('what they got instead, if anything')})."])
     rows = numbers.value(*PAY) or []

@@ -199,6 +199,16 @@ class Source:
         ]
 
     @cached_property
+    def compared_topics(self) -> list[str]:
+        """The topics on which workers can be compared: those with scores, then categories that items were put into."""
+        categories = [
+            topic
+            for topic, question in self.questions.items()
+            if question.scale.level == "nominal" and not self.about_no_item(self.ratings_on(topic))
+        ]
+        return list(dict.fromkeys([*self.scored_topics, *categories]))
+
+    @cached_property
     def scores(self) -> list[Score]:
         """The type's scores, then one score for every other question whose ratings have a mean. Those with terms are
         for the answers that `ratings_on` has of their topics."""

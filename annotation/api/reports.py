@@ -70,14 +70,17 @@ class ReportEndpoint(FileEndpoint):
         if name == NUMBERS:
             return Response(json.loads((folder / name).read_text(encoding="utf-8")), headers={"ETag": tag})
         headers = {"ETag": tag, "Content-Security-Policy": POLICY}
+        media_type = DOWNLOAD if name == PAPER_FILE else TYPES[name]
         return FileResponse(
-            (folder / name).open("rb"), filename=f"{subject}-{name}", content_type=TYPES[name], headers=headers
+            (folder / name).open("rb"), filename=f"{subject}-{name}", content_type=media_type, headers=headers
         )
 
 
 JSON_OR_JOB: Any = {200: OpenApiTypes.OBJECT, 202: JobShape}
 PAGE_OR_JOB: Any = {(200, "text/html"): OpenApiTypes.STR, 202: JobShape}
-ZIP_OR_JOB: Any = {(200, "application/zip"): OpenApiTypes.BINARY, 202: JobShape}
+#: The type of a downloaded zip file. Generators of clients know this one, and not all know application/zip.
+DOWNLOAD = "application/octet-stream"
+ZIP_OR_JOB: Any = {(200, DOWNLOAD): OpenApiTypes.BINARY, 202: JobShape}
 
 
 class Report(ReportEndpoint):

@@ -37,6 +37,7 @@ def describe_study(study: Study) -> StudyDescription:
     around = (question for questionnaire in questionnaires for question in questionnaire.questions)
     topics = [question.topic for question in (*questions, *around)]
     ways_in = recruitment_of(study)
+    dated = not study.imported or study.imported.get("dated", True)
     sections: list[ReportSection] = []
     for instrument in instruments:
         sections += [section for section in task.sections(instrument.config) if section not in sections]
@@ -55,8 +56,8 @@ def describe_study(study: Study) -> StudyDescription:
         time_limit_minutes=study.time_limit_minutes,
         access=f"Imported from {study.imported['tool']}" if study.imported else study.get_access_display(),
         seed=study.seed,
-        live_at=study.live_at,
-        closed_at=study.closed_at,
+        live_at=study.live_at if dated else None,
+        closed_at=study.closed_at if dated else None,
         config=whole_study.config,
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
         arms=[describe_arm(study, arm) for arm in arms],
@@ -68,16 +69,17 @@ def describe_study(study: Study) -> StudyDescription:
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
         rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
-        quality_control=study.quality_control,
+        quality_control={} if study.imported else study.quality_control,  # its rules checked nothing
         exclude=study.exclusion,
         own_work=task.own_work,
         factors=declared_factors(study, arms, topics),
         suggested_factors=task.factors(whole_study.config),
         recruitment=ways_in,
-        conditions=conditions_of(study, ways_in),
-        balance=task.balance,
-        minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
+        conditions=[] if study.imported else conditions_of(study, ways_in),
+        balance="" if study.imported else task.balance,
+        minimum_hourly_pay=None if study.imported else Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,
+        imported_from=study.imported["tool"] if study.imported else "",
         questionnaires=questionnaires,
         screening=screening_of(whole_study.asked),
         turned_away=turned_away(study),

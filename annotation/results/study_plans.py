@@ -64,6 +64,7 @@ def facts_of(study: Study) -> StudyFacts:
         notes.append("The items name no systems, so the plan assumes two. A column “system” would name them.")
         systems, items = 2, max(1, items // 2) if items else 0
     time = time_per_hit(study)
+    minutes = Decimal(0) if time is None else (Decimal(str(time.seconds)) / 60).quantize(Decimal("0.001"))
     return StudyFacts(
         goal,
         scales,
@@ -77,7 +78,7 @@ def facts_of(study: Study) -> StudyFacts:
         Work(
             study.items_per_hit,
             study.reward,
-            None if time is None else (Decimal(str(time.seconds)) / 60).quantize(Decimal("0.001")),
+            minutes or None,  # programs that send forms need almost none
         ),
         None if study.hits_per_worker is None else study.hits_per_worker * study.items_per_hit,
         tuple(notes),

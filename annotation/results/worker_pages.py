@@ -55,9 +55,14 @@ _HASHED = re.compile(r"\.[0-9a-f]{12}(?=\.\w+$)")
 
 
 def worker_pages(study: Study) -> dict[str, BundlePage]:
-    """By their names in a bundle, all pages that differ from those before them. Stores nothing."""
+    """By their names in a bundle, all pages that differ from those before them. Stores nothing.
+
+    An imported study has none: its workers saw the pages of another tool.
+    """
     from analysis.data import Page as BundlePage  # loads pandas
 
+    if study.imported:
+        return {}
     arms: list[Arm | None] = list(study.arms.order_by("position")) or [None]
     pages: dict[str, BundlePage] = {}
     for arm in arms:

@@ -105,7 +105,8 @@ def import_ratings(
     # In the order of the file, as a report of the file itself numbers them.
     people = _enrol(study, arm, list(dict.fromkeys(answer.worker for answer in elsewhere.answers)))
     moments = _store_work(study, arm, form, items, raters, people)
-    study.imported = {"tool": elsewhere.tool, "file": file[:200], "notes": elsewhere.notes}
+    dated = any(answer.at for answer in elsewhere.answers)
+    study.imported = {"tool": elsewhere.tool, "file": file[:200], "notes": elsewhere.notes, "dated": dated}
     study.status, study.live_at, study.closed_at = Study.Status.CLOSED, min(moments), max(moments)
     study.complete_at = timezone.now()  # nobody gets mail that all ratings are in
     study.save(update_fields=["imported", "status", "live_at", "closed_at", "complete_at"])

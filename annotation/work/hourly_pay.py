@@ -142,7 +142,8 @@ def time_per_hit(study: Study) -> TimePerHit | None:
     pilot = study.duplicated_from
     if pilot is None or (pilot.task_type, pilot.items_per_hit) != (study.task_type, study.items_per_hit):
         return None
-    people = Submission.objects.filter(study=pilot, participant__synthetic=False)
+    # Imported work often has no times: they are 0.
+    people = Submission.objects.filter(study=pilot, participant__synthetic=False, seconds__gt=0)
     times = list(people.exclude(pk__in=left_out_submissions(pilot)).values_list("seconds", flat=True))
     source = "people" if times else "simulated"
     if not times:

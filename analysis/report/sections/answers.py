@@ -169,24 +169,31 @@ def value_of(estimate: Estimate | None) -> float | None:
 
 
 def agreement_in_words(source: Source, section: Section) -> str:
-    """How far workers agree on the questions that give scores; empty if there is nothing to agree on."""
+    """How far workers agree on the questions that give scores, then on those whose answers are categories.
+
+    Empty if there is nothing to agree on.
+    """
     alphas = [
         (topic, name, estimate)
-        for topic in source.scored_topics
+        for topic in source.compared_topics
         for name, estimate in section.data.get(topic, {}).get("agreement", {}).items()
         if name.startswith("Krippendorff")
     ]
     defined = [(topic, name, estimate) for topic, name, estimate in alphas if not math.isnan(estimate.value)]
     if not defined:
         return f"Krippendorff’s α is not defined: {alphas[0][2].note}." if alphas else ""
-    meaning = "1 is full agreement, 0 what chance gives"
-    if len(defined) > MOST_NAMED:
-        ordered = sorted(defined, key=lambda row: row[2].value)
-        (low_topic, name, low), (high_topic, _, high) = ordered[0], ordered[-1]
-        ends = f"from {with_interval(low)} on {low_topic} to {with_interval(high)} on {high_topic}"
-        return f"{name}, goes {ends}; {meaning}."
-    values = "; ".join(f"{with_interval(estimate)} on {topic}" for topic, _, estimate in defined)
-    return f"{defined[0][1]}: {values}; {meaning}."
+    parts = []
+    for name in dict.fromkeys(name for _, name, _ in defined):
+        values = [(estimate, topic) for topic, other, estimate in defined if other == name]
+        if len(values) > MOST_NAMED:
+            values.sort(key=lambda pair: pair[0].value)
+            (low, low_topic), (high, high_topic) = values[0], values[-1]
+            ends = f"from {with_interval(low)} on {low_topic} to {with_interval(high)} on {high_topic}"
+            parts.append(f"{name}, goes {ends}")
+        else:
+            listed = "; ".join(f"{with_interval(estimate)} on {topic}" for estimate, topic in values)
+            parts.append(f"{name}: {listed}")
+    return f"{'. '.join(parts)}. 1 is full agreement, 0 what chance gives."
 
 
 def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: dict[str, Estimate]) -> Table:

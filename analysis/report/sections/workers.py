@@ -21,12 +21,13 @@ MOST_WORKERS = 200
 
 
 def make_section(source: Source) -> Section:
-    """For each question that gives scores, who rated what and how much each worker agrees with the rest; flags."""
+    """For each question that gives scores or puts items into categories, who rated what and how much each worker agrees
+    with the rest; flags."""
     section = Section(source.key("workers"), "Workers")
     used = source.data.used
     section.add(Facts([("Workers", used["worker"].nunique()), ("Submissions per worker", per_worker(used))]))
     evidence = Section("", "")
-    for topic in [] if source.description.own_work else source.scored_topics:
+    for topic in [] if source.description.own_work else source.compared_topics:
         question = source.questions.get(topic)
         frame = source.ratings_on(topic)
         if question is None or frame.empty:

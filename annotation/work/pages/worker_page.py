@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from django.core.exceptions import ObjectDoesNotExist, RequestDataTooBig, TooManyFieldsSent
 from django.db import InterfaceError, OperationalError, connection
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, UnreadablePostError
+from django.template import Context
 from django.template.loader import get_template
 
 from annotation.languages import gettext as _
@@ -93,7 +94,14 @@ def problems_of(due: Page, errors: Mapping[str, str]) -> list[tuple[str, str, st
 
 
 def page(template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
-    return HttpResponse(get_template(template).render(dict(context)), status=status)
+    """The page without request, session or cookie.
+
+    Numbers and times on it are formatted in the language of the page by our own tags, so Django need not look for a
+    format of each value again.
+    """
+    values = Context(dict(context), use_l10n=False)
+    compiled: Any = get_template(template)
+    return HttpResponse(compiled.template.render(values), status=status)
 
 
 def message(

@@ -5,10 +5,12 @@ Expected figures come from `analysis` on the file, whose readers are tested agai
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -17,14 +19,19 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.urls import reverse
+from django.utils import timezone
 
 from analysis.answer_files.foreign_files import read_elsewhere
 from analysis.answer_files.foreign_studies import study_of
-from analysis.data import StudyData
+from analysis.data import StudyData, read_bundle, read_pages
+from analysis.paper.methods import methods
+from analysis.paper.prose import Numbers, as_plain
 from analysis.report import write_report
 from annotation.models import Assignment, Hit, Participant, Payment, Posting, Study, Submission
-from annotation.results.frames import study_data
+from annotation.results import exports
+from annotation.results.frames import study_data, write_study_bundle
 from annotation.review.payments_due import due
+from annotation.studies.duplicating import duplicate_study
 from annotation.studies.importing_ratings import import_ratings, read_ratings
 from annotation.studies.uploaded_ratings import saved_ratings
 from annotation.work.answers import rebuild_ratings
@@ -85,6 +92,21 @@ def long_rows(data: StudyData) -> pd.DataFrame:
     return data.ratings[columns].sort_values(columns[:4]).reset_index(drop=True)
 
 
+def sections_of(data: StudyData, folder: Path) -> dict[str, Any]:
+    """The sections of the report, as report.json has them."""
+    write_report(data, out_dir=folder, draws=50, seed=1)
+    sections: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))["sections"]
+    return sections
+
+
+def as_markdown(data: StudyData, folder: Path) -> str:
+    """The methods of a paper."""
+    write_report(data, out_dir=folder, draws=50, seed=1)
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    paragraphs = methods(data.description, Numbers(report))
+    return "\n".join(as_plain(f"## {one.heading}\n{' '.join(one.sentences)}") for one in paragraphs)
+
+
 @pytest.mark.parametrize("make", [label_studio, label_studio_short, argilla, potato])
 def test_the_study_has_the_ratings_and_the_figures_of_the_file(make: Callable[[Path], Path], tmp_path: Path) -> None:
     path = make(tmp_path)
@@ -92,11 +114,56 @@ def test_the_study_has_the_ratings_and_the_figures_of_the_file(make: Callable[[P
     assert elsewhere is not None
     of_file, of_study = study_of(str(path), elsewhere), study_data(imported(path))
     pd.testing.assert_frame_equal(long_rows(of_study), long_rows(of_file), check_dtype=False)
-    reports = []
-    for name, data in (("file", of_file), ("study", of_study)):
-        write_report(data, out_dir=tmp_path / name, draws=50, seed=1)
-        reports.append(json.loads((tmp_path / name / "report.json").read_text(encoding="utf-8"))["sections"])
+    reports = [sections_of(data, tmp_path / name) for name, data in (("file", of_file), ("study", of_study))]
     assert reports[0]["scales"] == reports[1]["scales"]
+    for topic, figures in reports[0]["workers"].items():
+        if topic not in ("flags", "tables"):
+            assert figures == reports[1]["workers"][topic]
+
+
+@pytest.mark.parametrize("make", [label_studio, label_studio_short, argilla, potato])
+def test_the_bundle_gives_the_whole_report_again(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    study, bundle = imported(make(tmp_path)), tmp_path / "bundle.zip"
+    with bundle.open("wb") as file:
+        write_study_bundle(study, file)
+    of_bundle = read_bundle(bundle)
+    assert sections_of(of_bundle, tmp_path / "bundle") == sections_of(study_data(study), tmp_path / "study")
+    assert read_pages(bundle) == {}  # its workers saw the pages of another tool
+
+
+@pytest.mark.parametrize("make", [label_studio, potato])
+def test_all_exports_can_be_downloaded(make: Callable[[Path], Path], tmp_path: Path) -> None:
+    study = imported(make(tmp_path))
+    for kind in exports.kinds_of(study):
+        out = io.BytesIO()
+        exports.export(study, kind=kind, format=exports.FORMATS_OF.get(kind, exports.FORMATS)[0], out=out)
+        assert out.getvalue(), kind
+
+
+@pytest.mark.parametrize(
+    ("make", "tool", "dated"),
+    # 2021-03-09 is in the file of Label Studio. Potato's has no dates, and the day of the import is none.
+    [(label_studio, "Label Studio", "dated 9 March 2021"), (potato, "Potato", "")],
+)
+def test_the_paper_claims_nothing_about_how_the_answers_were_collected(
+    make: Callable[[Path], Path], tool: str, dated: str, tmp_path: Path
+) -> None:
+    text = as_markdown(study_data(imported(make(tmp_path))), tmp_path / "report")
+    for claim in ("on web pages of HITServer", "time limit", "random order", "not paid", "was checked by rules"):
+        assert claim not in text
+    assert "see what was recorded" not in text and "pages of the appendix" not in text
+    assert f"collected with {tool}" in text
+    if dated:
+        assert dated in text
+    else:
+        assert "dated" not in text and f"{timezone.now():%Y}" not in text.partition("## Agreement")[0]
+
+
+def test_a_duplicate_is_planned_without_times(tmp_path: Path) -> None:
+    study = imported(potato(tmp_path))
+    duplicate_study(study=study, slug="next", title="Next", with_items=True, actor="ann", owner=None)
+    client = signed_in(make_user("ann", is_superuser=True))
+    assert client.get("/console/studies/next/plan/").status_code == 200
 
 
 def test_nobody_is_paid_and_nobody_can_join(tmp_path: Path) -> None:
