@@ -33,6 +33,7 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField
 
 if TYPE_CHECKING:
+    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: Of two, the choice of the best says everything.
@@ -158,6 +159,12 @@ class BestWorstQuestion(Question):
         quality = {key: random.Random(f"{item}/{self.topic}/{key}").random() for key in keys}
         judged = sorted(keys, key=lambda key: worker.placed(quality[key], 0, 1, rng))
         return self.typed([judged[-1], judged[0]])
+
+    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+        """``first > second``: one is the best, or the other the worst."""
+        from annotation.task_types.answer_rules import above_in
+
+        return above_in(cell, about, most=3)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         """The right pair if both are known, then other pairs."""

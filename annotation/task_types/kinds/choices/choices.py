@@ -28,6 +28,7 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField, refuse_crossed_limits
 
 if TYPE_CHECKING:
+    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 
@@ -115,6 +116,18 @@ class ChoicesQuestion(Question):
         least = max(self.least, 1 if self.required else 0)
         count = rng.randint(least, self.most or len(self.options))
         return self.typed(rng.sample([option.key for option in self.options], count))
+
+    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+        """``{a, b}``: exactly these options."""
+        from annotation.task_types.answer_rules import chosen_in
+
+        return chosen_in(cell, [option.key for option in self.options], self._can_be_chosen)
+
+    def _can_be_chosen(self, keys: list[str]) -> bool:
+        try:
+            return self.clean(self.typed(keys)) is not None
+        except AnswerError:
+            return False
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         keys = [option.key for option in self.options]

@@ -34,6 +34,7 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField
 
 if TYPE_CHECKING:
+    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 
@@ -190,6 +191,12 @@ class RankingQuestion(Question):
             else:
                 places.append(key)
         return self.typed(places)
+
+    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+        """``first > second``: ranked better."""
+        from annotation.task_types.answer_rules import above_in
+
+        return above_in(cell, about, sign=-1)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         """The options in the order of their right ranks, then two of them swapped."""

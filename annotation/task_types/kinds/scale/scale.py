@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,6 +27,7 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, ListField
 
 if TYPE_CHECKING:
+    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: The most points of a scale that a study describes.
@@ -196,6 +197,20 @@ class ScaleQuestion(Question):
             return self.typed(right if rng.random() < worker.ability else rng.choice(points).value)
         answer = worker.placed(true, low, high, rng)
         return self.typed(min(points, key=lambda point: abs(point.value - answer)).value)
+
+    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+        """``3..5``; of several texts, ``first > second``."""
+        from annotation.task_types.answer_rules import above_in, ranges_in, refuse_outside, refuse_useless
+
+        named = {point.label.casefold() for point in self.scale.points if point.label}
+        if self.scale.level not in ("ordinal", "interval") or cell.strip().casefold() in named:
+            return None
+        read = ranges_in(cell, named)
+        if read is None:
+            return above_in(cell, about, most=len(self.scale.points))
+        refuse_outside(read.rules, self.scale.low, self.scale.high)
+        refuse_useless(replace(read, plain=""), [point.value for point in self.scale.points])
+        return read
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         yield from self.every_answer()
