@@ -16,7 +16,7 @@ def rule_in_words(rule: AnswerRule, question: Question, part: str) -> str:
             low, high = (None if end is None else f"{end:g}" for end in (rule.low, rule.high))
             return _limits(low, high)
         case Days():
-            return _limits(rule.first or None, rule.last or None)
+            return _days(rule.first, rule.last)
         case Marks():
             return question.in_words(meeting_answers(rule, part)[0])
         case ExactOptions():
@@ -37,3 +37,11 @@ def _limits(low: str | None, high: str | None) -> str:
     if high is None:
         return _("at least %(low)s") % {"low": low}
     return _("from %(low)s to %(high)s") % {"low": low, "high": high}
+
+
+def _days(first: str, last: str) -> str:
+    if not first:
+        return _("%(day)s or earlier") % {"day": last}
+    if not last:
+        return _("%(day)s or later") % {"day": first}
+    return _("from %(low)s to %(high)s") % {"low": first, "high": last}
