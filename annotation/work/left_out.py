@@ -214,5 +214,8 @@ def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
     rows = ratings.values_list(
         "submission_id", "participant__pseudonym", "item_id", "question", "target", "value", "text"
     )
-    rated = ((submission, who, item or 0, Rated(*rating)) for submission, who, item, *rating in rows.iterator(10_000))
+    rated = (
+        (submission, who, item or 0, Rated(question, target, value, text))
+        for submission, who, item, question, target, value, text in rows.iterator(10_000)
+    )
     return gold_tally(rated, checks)
