@@ -13,6 +13,7 @@ from django.urls import reverse
 from analysis.data import read_bundle
 from annotation.models import Assignment, Participant, Study
 from annotation.results.frames import study_data, write_study_bundle
+from annotation.review.quality_findings import check_rows
 from annotation.studies.checking import check_settings
 from annotation.studies.importing_items import import_items
 from annotation.studies.launching import publish, reasons_not_to_publish
@@ -254,6 +255,16 @@ def test_server_and_bundle_count_the_same_right_answers(tmp_path: Path) -> None:
     with (tmp_path / "bundle.zip").open("wb") as file:
         write_study_bundle(study, file, {})
     assert read_bundle(tmp_path / "bundle.zip").gold_answers == expected
+
+
+def test_the_quality_page_has_the_share_of_right_answers_by_item() -> None:
+    study = live_study()
+    answer(make_participant(study=study), RIGHT)
+    answer(make_participant(study=study), RIGHT | WRONG)
+    answer(make_participant(study=study), RIGHT | {"count": "1", "fruit.b": ""})
+    [row] = check_rows(study)
+    # 8 of 8, 0 of 8 and 6 of 8
+    assert (row.item, row.role, row.right, row.answers, row.share) == ("g", "gold", 14, 24, "58%")
 
 
 def test_a_submission_that_breaks_the_rules_is_flagged() -> None:
