@@ -290,5 +290,5 @@ def test_feedback_puts_the_rules_into_words(client: Client) -> None:
     submit_step(assignment_id=assignment.pk, participant_id=participant.pk, number=0, data=RIGHT | WRONG, timing={})
     page = client.get(reverse("work", args=[participant_token(participant.pk)])).content.decode()
     for words in ("better than the others", "less good than the others", "at least 60", "from 2 to 3",
-                  "Apples; Pears", "2026-03-01 or later", "“Cat”", "Apples &gt; Plums", "has no order"):  # fmt: skip
+                  "Apples; Pears", "2026-03-01 or later", "“Cat””.", "Apples &gt; Plums", "has no order"):  # fmt: skip
         assert words in page, words

@@ -285,12 +285,12 @@ class SpansQuestion(Question):
         if not isinstance(answer, str):
             return ""
         names = {named.key: named.label for named in (*self.severities, *self.labels)}
-        said = [
-            f"“{MISSING if span.missing else self.text[span.start : span.end]}” "
-            f"({', '.join(names.get(key, key) for key in (span.severity, span.label) if key)})"
-            for span in spans_in(answer)
-        ]
-        return "; ".join(said) or "nothing marked"
+        marks = []
+        for span in spans_in(answer):
+            words = MISSING if span.missing else self.text[span.start : span.end]
+            named = ", ".join(names.get(key, key) for key in (span.severity, span.label) if key)
+            marks.append(f"“{words}”{f' ({named})' if named else ''}")
+        return "; ".join(marks) or "nothing marked"
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
