@@ -14,7 +14,8 @@ from functools import partial
 from analysis.description import QuestionDescription
 from analysis.quality_control.answer_rules import AnswerRule
 from analysis.quality_control.work import Check
-from annotation.task_types.answer_rules import AskedAbout, RuleError, RulesRead
+from annotation.task_types.answer_rules import RuleError, RulesRead
+from annotation.task_types.asked_about import AskedAbout
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import ItemData, Json, Role, Row, RowProblem
 from annotation.task_types.labels import check_number, number_in

@@ -17,6 +17,7 @@ from django import forms
 
 from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from annotation.languages import gettext
+from annotation.task_types.answer_rules import About, RulesRead, above_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -33,7 +34,6 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: Of two, the choice of the best says everything.
@@ -160,10 +160,8 @@ class BestWorstQuestion(Question):
         judged = sorted(keys, key=lambda key: worker.placed(quality[key], 0, 1, rng))
         return self.typed([judged[-1], judged[0]])
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``first > second``: one is the best, or the other the worst."""
-        from annotation.task_types.answer_rules import above_in
-
         return above_in(cell, about, most=3)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:

@@ -11,6 +11,7 @@ from django import forms
 
 from analysis.description import Kind, QuestionDescription, Scale
 from annotation.languages import ngettext
+from annotation.task_types.answer_rules import About, RulesRead, chosen_in
 from annotation.task_types.questions import (
     CHOSEN,
     Answer,
@@ -28,7 +29,6 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField, refuse_crossed_limits
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 
@@ -117,10 +117,8 @@ class ChoicesQuestion(Question):
         count = rng.randint(least, self.most or len(self.options))
         return self.typed(rng.sample([option.key for option in self.options], count))
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``{a, b}``: exactly these options."""
-        from annotation.task_types.answer_rules import chosen_in
-
         return chosen_in(cell, [option.key for option in self.options], self._can_be_chosen)
 
     def _can_be_chosen(self, keys: list[str]) -> bool:

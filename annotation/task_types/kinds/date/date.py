@@ -13,11 +13,11 @@ from django import forms
 from analysis.description import Kind
 from analysis.quality_control.answer_rules import Days
 from annotation.languages import gettext
+from annotation.task_types.answer_rules import About, RuleError, RulesRead
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch, Stored
 from annotation.task_types.settings import ConfigForm
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: Where a simulated worker's dates begin if the study sets no limits.
@@ -91,10 +91,8 @@ class DateQuestion(Question):
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
         return [Stored(self.target, None, answer)]
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``2026-01-01..2026-03-31``, or one of the two days."""
-        from annotation.task_types.answer_rules import RuleError, RulesRead
-
         first, dots, last = (end.strip() for end in cell.partition(".."))
         if not dots:
             return None

@@ -14,12 +14,20 @@ from analysis.description import Kind, Scale
 from analysis.quality_control.answer_rules import AnswerRule, Range
 from analysis.quality_control.work import as_number
 from annotation.languages import gettext, ngettext
+from annotation.task_types.answer_rules import (
+    About,
+    RuleError,
+    RulesRead,
+    above_in,
+    ranges_in,
+    refuse_outside,
+    refuse_useless,
+)
 from annotation.task_types.numbers import number_typed
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch, Stored
 from annotation.task_types.settings import ConfigForm
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: No answer is further from 0.
@@ -119,10 +127,8 @@ class NumberQuestion(Question):
         low = self.min_value if self.min_value is not None else (self.max_value or 100.0) - 100.0
         return low, self.max_value if self.max_value is not None else low + 100.0
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``3..5``; of several texts, ``first > second``."""
-        from annotation.task_types.answer_rules import RuleError, above_in, ranges_in, refuse_outside, refuse_useless
-
         read = ranges_in(cell) or above_in(cell, about)
         for part in filter(None, map(str.strip, (cell if read is None else read.plain).split("|"))):
             if as_number(part) is None:

@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from analysis.quality_control.work import as_number
 from annotation.languages import gettext as _
+from annotation.task_types.answer_rules import About, RulesRead, above_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -34,7 +35,6 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, OptionsField
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 
@@ -192,10 +192,8 @@ class RankingQuestion(Question):
                 places.append(key)
         return self.typed(places)
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``first > second``: ranked better."""
-        from annotation.task_types.answer_rules import above_in
-
         return above_in(cell, about, sign=-1)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:

@@ -13,6 +13,7 @@ from django import forms
 from analysis.description import Kind, Point, Scale
 from annotation.languages import gettext as _
 from annotation.languages import spoken_key
+from annotation.task_types.answer_rules import About, RulesRead, above_in, ranges_in, refuse_outside, refuse_useless
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -27,7 +28,6 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import ConfigForm, ListField
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: The most points of a scale that a study describes.
@@ -198,10 +198,8 @@ class ScaleQuestion(Question):
         answer = worker.placed(true, low, high, rng)
         return self.typed(min(points, key=lambda point: abs(point.value - answer)).value)
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``3..5``; of several texts, ``first > second``."""
-        from annotation.task_types.answer_rules import above_in, ranges_in, refuse_outside, refuse_useless
-
         named = {point.label.casefold() for point in self.scale.points if point.label}
         if self.scale.level not in ("ordinal", "interval") or cell.strip().casefold() in named:
             return None

@@ -21,8 +21,10 @@ from analysis.description import Kind, ReportSection, Scale, Score
 from analysis.quality_control.work import as_number
 from analysis.spans import Span, spans_in, spans_text, weight_of
 from annotation.languages import gettext, ngettext
+from annotation.task_types.answer_rules import About, RuleError, RulesRead, above_in, ranges_in, refuse_outside
 from annotation.task_types.kinds.spans.given import GivenError, GivenMarks, traced
 from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping, twice
+from annotation.task_types.kinds.spans.wanted import wanted_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -36,7 +38,6 @@ from annotation.task_types.questions import (
 from annotation.task_types.settings import Cell, ConfigForm, TableField
 
 if TYPE_CHECKING:
-    from annotation.task_types.answer_rules import AskedAbout, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 MOST_SPANS = 100
@@ -315,13 +316,10 @@ class SpansQuestion(Question):
                 spans.append(Span(words[place].start(), words[place].end(), severity, label))
         return self.typed(spans_text(spans))
 
-    def rules_in(self, cell: str, about: AskedAbout) -> RulesRead | None:
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
         """``[{"start": 4, "end": 7}]``; for the sum of the weights, ``1..5``; of two texts, ``first > second``."""
-        from annotation.task_types.answer_rules import RuleError, RulesRead, above_in, ranges_in, refuse_outside
-        from annotation.task_types.kinds.spans.wanted import wanted_in
-
         if cell.lstrip().startswith("["):
-            return RulesRead([wanted_in(cell, about, self)])
+            return RulesRead([wanted_in(cell, about, self._given_marks)])
         read = ranges_in(cell) or above_in(cell, about, sign=-1, most=2)
         for part in filter(None, map(str.strip, (cell if read is None else read.plain).split("|"))):
             if as_number(part) is None:

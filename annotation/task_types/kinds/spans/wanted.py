@@ -7,24 +7,22 @@ of all in either mark.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 from analysis.quality_control.answer_rules import OVERLAP, Marks, WantedMark
-from annotation.task_types.answer_rules import AskedAbout, RuleError
+from annotation.task_types.answer_rules import About, RuleError
 from annotation.task_types.kinds.spans.given import GivenError, GivenMarks
 
-if TYPE_CHECKING:
-    from annotation.task_types.kinds.spans.spans import SpansQuestion
 
-
-def wanted_in(cell: str, about: AskedAbout, example: SpansQuestion) -> Marks:
-    """The rule in a cell. Raises RuleError."""
+def wanted_in(cell: str, about: About, allowed: GivenMarks) -> Marks:
+    """The rule in a cell; ``allowed`` says what marks may be. Raises RuleError."""
     asked: list[Any] = about.questions
     if len(asked) > 1:
         targets = [question.target for question in asked]
         what = f"The item has {len(asked)} texts, and marks are in one of them."
         raise RuleError(what, f"Name the text in the column, such as gold:{about.topic}/{targets[0]}.")
-    severities, labels = ([named.key for named in names] for names in (example.severities, example.labels))
+    severities, labels = list(allowed.severities), list(allowed.labels)
     above = sorted({label.partition("/")[0] for label in labels} - set(labels))
     try:
         records = json.loads(cell)
@@ -37,7 +35,7 @@ def wanted_in(cell: str, about: AskedAbout, example: SpansQuestion) -> Marks:
     anything = {"severity": severities[0]} | ({"label": labels[0]} if labels else {})
     text = asked[0].text if asked else None
     if text is not None:
-        given = GivenMarks(text, severities, [*labels, *above], example.overlap, example.missing, example.most)
+        given = replace(allowed, text=text, labels=[*labels, *above])
         try:
             given.read(json.dumps([anything | record for record in records]))
         except GivenError as error:
