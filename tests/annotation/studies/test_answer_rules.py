@@ -280,6 +280,13 @@ def test_a_careful_simulated_worker_can_pass_every_rule() -> None:
     assert reasons_not_to_publish(study) == []
 
 
+def test_rules_that_contradict_each_other_are_refused_before_the_launch() -> None:
+    """The good text must have the lowest point and be above the other."""
+    contradiction = {"gold:fluent": "good > bad", "gold:fluent/good": "..1"}
+    [problem] = reasons_not_to_publish(form_study(contradiction, exclusion={"gold_share_below": 1.0}))
+    assert "At most 1 of 2 gold answers can be right." in problem.what
+
+
 def test_feedback_puts_the_rules_into_words(client: Client) -> None:
     study = live_study(quality_control={"gold_feedback": True})
     participant = make_participant(study=study)

@@ -17,7 +17,7 @@ from annotation.task_types.kinds.spans.given import GivenError, GivenMarks
 
 def wanted_in(cell: str, about: About, allowed: GivenMarks) -> Marks:
     """The rule in a cell; ``allowed`` says what marks may be. Raises RuleError."""
-    asked: list[Any] = about.questions
+    asked = about.questions
     if len(asked) > 1:
         targets = [question.target for question in asked]
         what = f"The item has {len(asked)} texts, and marks are in one of them."
