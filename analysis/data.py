@@ -37,6 +37,7 @@ from analysis.bundle_tables import frame_of, read_table
 from analysis.description import StudyDescription
 from analysis.description_json import DescriptionError, description_from_json, description_to_json
 from analysis.paper.dataset import dataset_files
+from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
 from analysis.study_tables import TABLES, Record, Table
@@ -114,11 +115,16 @@ class StudyData:
         rows = self.all_ratings[self.all_ratings["item"].isin(checks)]
         worker_of = dict(zip(self.submissions["submission"], self.submissions["worker"], strict=True))
         columns = rows[["submission", "item", "question", "target", "value", "text"]]
-        judged = (
-            (worker_of[submission], checks[item].is_right(question, target, None if math.isnan(value) else value, text))
-            for submission, item, question, target, value, text in columns.itertuples(index=False, name=None)
+        rated = (
+            (
+                submission,
+                worker_of[submission],
+                item,
+                Rated(topic, target, None if math.isnan(value) else value, text),
+            )
+            for submission, item, topic, target, value, text in columns.itertuples(index=False, name=None)
         )
-        return gold_tally((worker, right) for worker, right in judged if right is not None)
+        return gold_tally(rated, checks)
 
     @cached_property
     def used(self) -> pd.DataFrame:

@@ -7,6 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.description import Level
+from analysis.quality_control.answer_rules import (
+    Above,
+    AnswerRule,
+    ExactOptions,
+    Rated,
+    figures_below,
+    part_below,
+    rule_of,
+)
 
 #: The place of a finding that is about the submission as a whole.
 WHOLE = "submission"
@@ -17,42 +26,78 @@ class Check:
     """The right answers of a gold or attention item.
 
     ``answers`` has the right ones by topic, or by topic/target for a part of the item: as text, and numbers as ``%g``
-    writes them. A number may be off by ``tolerance``. ``explanation`` is what the worker may read afterwards.
+    writes them. A number may be off by ``tolerance``. ``rules`` has rules under the same names: an answer is right if
+    it is one of the answers or meets one of the rules. ``explanation`` is what the worker may read afterwards.
     """
 
     role: str
     answers: Mapping[str, Sequence[str]]
     tolerance: float = 0.0
     explanation: str = ""
+    rules: Mapping[str, Sequence[AnswerRule]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Check | None:
         """The check in an item's payload; None without one."""
         if not stored:
             return None
-        return cls(stored["role"], stored["answers"], float(stored["tolerance"]), stored["explanation"])
+        rules = {name: [rule_of(rule) for rule in several] for name, several in stored.get("rules", {}).items()}
+        return cls(stored["role"], stored["answers"], float(stored["tolerance"]), stored["explanation"], rules)
 
     def stored(self) -> dict[str, Any]:
         """The check as JSON values. `of` reads them back."""
-        answers = {name: list(right) for name, right in self.answers.items()}
-        return {
+        stored: dict[str, Any] = {
             "role": self.role,
-            "answers": answers,
+            "answers": {name: list(right) for name, right in self.answers.items()},
             "tolerance": self.tolerance,
             "explanation": self.explanation,
         }
+        if self.rules:
+            stored["rules"] = {name: [rule.stored() for rule in several] for name, several in self.rules.items()}
+        return stored
+
+    def name_for(self, question: str, target: str) -> str:
+        """The name under which it says what a rating must be: topic/target, or else the topic. Empty: nowhere."""
+        names = (f"{question}/{target}", question) if target else (question,)
+        return next((name for name in names if name in self.answers or name in self.rules), "")
 
     def is_right(self, question: str, target: str, value: float | None, text: str = "") -> bool | None:
-        """Whether an answer is right; None if this item has no right answer to the question."""
-        right = self.answers.get(f"{question}/{target}") if target else None
-        right = self.answers.get(question) if right is None else right
-        if right is None:
+        """Whether an answer is right; None if this item has no right answer to the question, or only one about several
+        ratings together (`verdicts`)."""
+        name = self.name_for(question, target)
+        rules = self.rules.get(name, ())
+        if not name or any(isinstance(rule, Above | ExactOptions) for rule in rules):
             return None
+        right = self.answers.get(name, ())
+        if any(rule.holds(value, text) for rule in rules if not isinstance(rule, Above | ExactOptions)):
+            return True
         if value is None:
             answer_text = " ".join(text.casefold().split())
             return any(answer_text == " ".join(right_answer.casefold().split()) for right_answer in right)
         numbers = [number for right_answer in right if (number := as_number(right_answer)) is not None]
         return any(abs(value - number) <= self.tolerance + 1e-9 for number in numbers)
+
+    def together(self, rows: Sequence[Rated]) -> dict[str, bool]:
+        """By topic or topic/part, whether the ratings of one submission meet a rule on several of them."""
+        verdicts: dict[str, bool] = {}
+        for name, rules in self.rules.items():
+            figures = figures_below(rows, name)
+            judged = [rule.judge(figures) for rule in rules if isinstance(rule, Above | ExactOptions)]
+            if decided := [right for right in judged if right is not None]:
+                verdicts[name] = any(decided)
+        return verdicts
+
+    def is_about(self, name: str, question: str, target: str) -> bool:
+        """Whether a rule under this name on several ratings looks at one of this question and target."""
+        part = part_below(question, target, name)
+        rules = self.rules.get(name, ())
+        return part is not None and any(not isinstance(rule, Above) or part in rule.order for rule in rules)
+
+    def verdicts(self, rows: Sequence[Rated]) -> list[bool]:
+        """Whether each answer of one submission about this item is right; those that cannot be wrong are left out. An
+        answer that several ratings make counts once."""
+        alone = (self.is_right(*row) for row in rows)
+        return [*(right for right in alone if right is not None), *self.together(rows).values()]
 
 
 def is_check(stored: Mapping[str, Any]) -> bool:
@@ -66,7 +111,14 @@ def is_check(stored: Mapping[str, Any]) -> bool:
         for right_answers in answers.values()
     )
     number = isinstance(tolerance, int | float) and not isinstance(tolerance, bool)
-    return right and number and all(isinstance(text, str) for text in texts)
+    return right and number and all(isinstance(text, str) for text in texts) and _are_rules(stored.get("rules", {}))
+
+
+def _are_rules(stored: Any) -> bool:
+    try:
+        return isinstance(stored, dict) and all(rule_of(rule) for rules in stored.values() for rule in rules)
+    except (ValueError, TypeError):
+        return False
 
 
 def as_number(text: str) -> float | None:
@@ -147,12 +199,15 @@ class Work:
 
     def checked(self, role: str) -> list[bool]:
         """Whether each answer to an item with this role is right; answers that cannot be wrong are left out."""
-        verdicts = (
-            check.is_right(answer.question, answer.target, answer.value, answer.text)
-            for answer in self.answers
-            if (check := self.checks.get(answer.item)) is not None and check.role == role
-        )
-        return [right for right in verdicts if right is not None]
+        rows: dict[str, list[Rated]] = {}
+        for answer in self.answers:
+            rows.setdefault(answer.item, []).append(Rated(answer.question, answer.target, answer.value, answer.text))
+        return [
+            right
+            for item, about_item in rows.items()
+            if (check := self.checks.get(item)) is not None and check.role == role
+            for right in check.verdicts(about_item)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +225,15 @@ class Finding:
     other: int | None = None
 
 
-def gold_tally(rows: Iterable[tuple[str, bool]]) -> dict[str, tuple[int, int]]:
-    """By worker, how many answers to gold items are right, and how many there are."""
+def gold_tally(rows: Iterable[tuple[int, str, Any, Rated]], checks: Mapping[Any, Check]) -> dict[str, tuple[int, int]]:
+    """By worker, how many answers to gold items are right, and how many there are. ``rows``: submission, worker, item
+    and rating."""
+    together: dict[tuple[int, str, Any], list[Rated]] = {}
+    for submission, worker, item, rated in rows:
+        together.setdefault((submission, worker, item), []).append(rated)
     tally: dict[str, tuple[int, int]] = {}
-    for worker, right in rows:
-        right_count, n = tally.get(worker, (0, 0))
-        tally[worker] = (right_count + right, n + 1)
+    for (_, worker, item), about_item in together.items():
+        for right in checks[item].verdicts(about_item):
+            right_count, n = tally.get(worker, (0, 0))
+            tally[worker] = (right_count + right, n + 1)
     return tally

@@ -19,7 +19,7 @@ from annotation.task_types.base import Answers, Page, PlannedHit, Shown
 from annotation.task_types.checks import check_of
 from annotation.task_types.items import ItemData
 from annotation.task_types.offers import Offers
-from annotation.task_types.other_answers import other_answers
+from annotation.task_types.other_answers import answers_in_order, other_answers
 from annotation.task_types.questions import Question
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.example_offers import example_offers
@@ -104,7 +104,7 @@ def everybody_excluded(part: Rehearsal, planned: Sequence[PlannedHit], items: Ma
 def best_of(part: Rehearsal, items: Sequence[ItemData]) -> Done | None:
     """The hit as a careful worker does it who passes as many rules as possible. None if they cannot do it, or if the
     search for answers that pass was given up."""
-    best = _walk(part, items, [])
+    best = _in_order(part, items, _walk(part, items, []))
     tries, better = 0, True
     while best is not None and best.excluded_by and better:
         better = False
@@ -122,6 +122,18 @@ def best_of(part: Rehearsal, items: Sequence[ItemData]) -> Done | None:
             if not best.excluded_by:
                 return best
     return best
+
+
+def _in_order(part: Rehearsal, items: Sequence[ItemData], done: Done | None) -> Done | None:
+    """The hit with one part rated above another where the checks want that, if it passes more rules."""
+    if done is None or not done.excluded_by:
+        return done
+    planned = []
+    for step, (page, answers) in enumerate(zip(done.pages, done.answers, strict=True)):
+        check = check_of(_item(done, step)) if page.item is not None else None
+        planned.append({**answers, **(answers_in_order(page.questions, check) if check else {})})
+    again = _walk(part, items, planned)
+    return again if again is not None and again.badness < done.badness else done
 
 
 def _worth_another_answer(done: Done) -> list[tuple[int, Question]]:

@@ -7,11 +7,15 @@ part of the item, the column is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from analysis.description import QuestionDescription
+from analysis.quality_control.answer_rules import AnswerRule
 from analysis.quality_control.work import Check
+from annotation.task_types.answer_rules import RuleError, RulesRead
+from annotation.task_types.asked_about import AskedAbout
 from annotation.task_types.base import TaskType
 from annotation.task_types.items import ItemData, Json, Role, Row, RowProblem
 from annotation.task_types.labels import check_number, number_in
@@ -38,6 +42,11 @@ def attach_checks(
         return list(items), []
     wording = {text.name: text.default for text in task.texts(config)}
     questions = {question.topic: question for question in task.describe_questions(config, wording)}
+    examples = {question.topic: question for question in task.questions(config, wording)}
+
+    def asked_about(item: ItemData | None, topic: str, part: str) -> AskedAbout:
+        return AskedAbout(task, item, config, wording, topic, part, examples.get(topic))
+
     problems = [problem for name in answer_columns for problem in _column_problems(name, questions)]
     unknown_columns = {problem.column for problem in problems}
     answer_columns = [name for name in answer_columns if name not in unknown_columns]
@@ -51,13 +60,14 @@ def attach_checks(
         if row is None or _filled(row, unknown_columns):
             checked.append(item)
             continue
-        reader = _Reader(row, item, answer_columns, questions)
+        reader = _Reader(row, item, answer_columns, questions, partial(asked_about, item))
         checked.append(reader.read())
         problems += reader.problems
     if not items:  # something else is wrong with the file; the right answers are checked all the same
         for row in row_of.values():
             if _has_check(row, answer_columns) and not _filled(row, unknown_columns):
-                reader = _Reader(row, ItemData("", {}), answer_columns, questions)
+                about = partial(asked_about, None)
+                reader = _Reader(row, ItemData("", {}), answer_columns, questions, about)
                 reader.read()
                 problems += reader.problems
     return checked, problems
@@ -92,6 +102,7 @@ class _Reader:
     item: ItemData
     answer_columns: Sequence[str]
     questions: Mapping[str, QuestionDescription]
+    asked_about: Callable[[str, str], AskedAbout]
 
     def __post_init__(self) -> None:
         self.problems: list[RowProblem] = []
@@ -111,12 +122,25 @@ class _Reader:
             self._problem(filled[0], what, "Remove its right answer.")
         role: Role = "gold" if "gold" in roles else "attention"
         tolerance = self._tolerance()
-        answers = {name.partition(":")[2]: self._answers(name, tolerance) for name in filled}
+        answers: dict[str, list[str]] = {}
+        rules: dict[str, Sequence[AnswerRule]] = {}
+        for name in filled:
+            place = name.partition(":")[2]
+            read = self._rules(name)
+            if read is not None and read.rules:
+                rules[place] = read.rules
+            answers[place] = self._answers(name, self.row.cells[name] if read is None else read.plain, tolerance, read)
         explanation = self.row.cells.get(EXPLANATION, "").strip()
         if len(explanation) > LONGEST_EXPLANATION:
             what = f"The explanation has {len(explanation):,} characters."
             self._problem(EXPLANATION, what, f"Shorten it to {LONGEST_EXPLANATION:,}.")
-        check = Check(role, answers, tolerance, explanation)
+        check = Check(
+            role,
+            {name: right for name, right in answers.items() if right or name not in rules},
+            tolerance,
+            explanation,
+            rules,
+        )
         return replace(self.item, role=role, payload={**self.item.payload, CHECK: check.stored()})
 
     def _refuse_without_answer(self, role: str) -> None:
@@ -142,10 +166,26 @@ class _Reader:
             self._problem(TOLERANCE, f"The tolerance {cell[:20]} is below 0.", "Write how far a number may be off.")
         return max(0.0, number)
 
-    def _answers(self, name: str, tolerance: float) -> list[str]:
-        """The right answers in one cell. Names of points become their numbers."""
+    def _rules(self, name: str) -> RulesRead | None:
+        """The rules in one cell; None if it has plain answers, or a rule with a problem."""
+        topic, _, part = name.partition(":")[2].partition("/")
+        about = self.asked_about(topic, part)
+        if about.example is None:
+            return None
+        try:
+            read = about.example.rules_in(self.row.cells[name], about)
+        except RuleError as error:
+            self._problem(name, error.what, error.fix)
+            return RulesRead(())
+        if read is not None and self.row.cells.get(TOLERANCE, "").strip():
+            what = f"The column {name} has a rule, which leaves no room for a tolerance."
+            self._problem(TOLERANCE, what, "Clear this cell, and say in the rule how far an answer may be off.")
+        return read
+
+    def _answers(self, name: str, cell: str, tolerance: float, read: RulesRead | None) -> list[str]:
+        """The plain right answers in one cell. Names of points become their numbers."""
         question = self.questions[name.partition(":")[2].partition("/")[0]]
-        parts = [part.strip() for part in self.row.cells[name].split("|") if part.strip()]
+        parts = [part.strip() for part in cell.split("|") if part.strip()]
         points = question.ratings_scale.points
         if not points:
             return parts
@@ -160,8 +200,11 @@ class _Reader:
                 self._problem(name, f"“{part[:40]}” is no answer to this question.", f"Write one of {shown}.")
             else:
                 right.append(key)
-        check = Check("gold", {question.topic: right}, tolerance)
-        if right and all(check.is_right(question.topic, "", point.value) for point in points):
+        rules = {question.topic: read.rules} if read else {}
+        check = Check("gold", {question.topic: right}, tolerance, rules=rules)
+        if (right or rules.get(question.topic)) and all(
+            check.is_right(question.topic, "", point.value) for point in points
+        ):
             what = "Every answer would be right."
             self._problem(name, what, f"Name fewer answers, or lower {TOLERANCE}.")
         return right

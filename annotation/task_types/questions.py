@@ -19,6 +19,7 @@ from annotation.languages import gettext as _
 if TYPE_CHECKING:
     from django import forms
 
+    from annotation.task_types.answer_rules import About, RulesRead
     from annotation.task_types.simulation import SimulatedWorker
 
 #: A point's value, a text, or the keys of chosen or ranked options. None: left out.
@@ -159,6 +160,12 @@ class Question(ABC):
     def with_given(self, cell: str) -> Question:
         """The question that shows the answer in this cell, which `check_given` accepts."""
         return self
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """The rules in the whole cell with the right answer about an item; None, the default: it has plain answers.
+
+        A kind reads only forms that it owns. Raises `answer_rules.RuleError` about a rule that it cannot use."""
+        return None
 
     # --- the widget ---
 

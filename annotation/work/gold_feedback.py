@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.work import Check
 from annotation.instrument import Instrument, live_instrument, shown_to
 from annotation.models import Assignment
 from annotation.task_types.base import Answers, Page, Shown, TaskType
 from annotation.task_types.checks import check_of
+from annotation.task_types.other_answers import rules_about
 from annotation.task_types.questions import Question
+from annotation.work.rules_in_words import rule_in_words
 from annotation.work.standing import given_answers
 
 
@@ -84,18 +87,32 @@ class _Judge:
         It compares ratings, because a type may store an answer in other terms than the page shows.
         """
         rows = self.task.ratings(self.shown, self.pages, [*self.answers[:-1], answers])
-        mine = [
-            self.check.is_right(row.question, row.target, row.value, row.text)
-            for row in rows
-            if (row.step, row.key) == (len(self.answers) - 1, question.key)
-            and row.item is not None
-            and self.shown.items[row.item].external_id == self.item
+        about_item = [
+            row for row in rows if row.item is not None and self.shown.items[row.item].external_id == self.item
         ]
-        decided = [right for right in mine if right is not None]
+        step = len(self.answers) - 1
+        mine = [row for row in about_item if (row.step, row.key) == (step, question.key)]
+        alone = [self.check.is_right(row.question, row.target, row.value, row.text) for row in mine]
+        decided = [right for right in alone if right is not None]
+        rated = [Rated(row.question, row.target, row.value, row.text) for row in about_item]
+        decided += [
+            right
+            for name, right in self.check.together(rated).items()
+            if any(self.check.is_about(name, row.question, row.target) for row in mine)
+        ]
         return all(decided) if decided else None
 
     def right(self, question: Question) -> tuple[str, ...]:
         """The right answers in the page's words."""
+        rules = [
+            words
+            for rule, part in rules_about(question.topic, question.target, self.check)
+            if (words := rule_in_words(rule, question, part))
+        ]
+        if rules:
+            plain = self.check.answers.get(self.check.name_for(question.topic, question.target), ())
+            points = {point.key: point.text for point in question.scale.points}
+            return (*(points.get(answer, answer) for answer in plain), *rules)
         if possible := question.every_answer():
             answers = dict(self.answers[-1])
             right = [answer for answer in possible if self.is_right(question, answers | {question.key: answer})]

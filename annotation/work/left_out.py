@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Value
 
+from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
 from annotation.many_ids import among
@@ -210,9 +211,11 @@ def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
     items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
     checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
     ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=among(checks)).order_by("pk")
-    rows = ratings.values_list("item_id", "participant__pseudonym", "question", "target", "value", "text")
-    judged = (
-        (worker, checks[item or 0].is_right(question, target, value, text))
-        for item, worker, question, target, value, text in rows.iterator(10_000)
+    rows = ratings.values_list(
+        "submission_id", "participant__pseudonym", "item_id", "question", "target", "value", "text"
     )
-    return gold_tally((worker, right) for worker, right in judged if right is not None)
+    rated = (
+        (submission, who, item or 0, Rated(question, target, value, text))
+        for submission, who, item, question, target, value, text in rows.iterator(10_000)
+    )
+    return gold_tally(rated, checks)

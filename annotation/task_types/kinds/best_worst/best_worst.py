@@ -17,6 +17,7 @@ from django import forms
 
 from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from annotation.languages import gettext
+from annotation.task_types.answer_rules import About, RulesRead, above_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -158,6 +159,10 @@ class BestWorstQuestion(Question):
         quality = {key: random.Random(f"{item}/{self.topic}/{key}").random() for key in keys}
         judged = sorted(keys, key=lambda key: worker.placed(quality[key], 0, 1, rng))
         return self.typed([judged[-1], judged[0]])
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``first > second``: one is the best, or the other the worst."""
+        return above_in(cell, about, most=3)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         """The right pair if both are known, then other pairs."""

@@ -11,6 +11,7 @@ from django import forms
 
 from analysis.description import Kind, QuestionDescription, Scale
 from annotation.languages import ngettext
+from annotation.task_types.answer_rules import About, RulesRead, chosen_in
 from annotation.task_types.questions import (
     CHOSEN,
     Answer,
@@ -115,6 +116,16 @@ class ChoicesQuestion(Question):
         least = max(self.least, 1 if self.required else 0)
         count = rng.randint(least, self.most or len(self.options))
         return self.typed(rng.sample([option.key for option in self.options], count))
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``{a, b}``: exactly these options."""
+        return chosen_in(cell, [option.key for option in self.options], self._can_be_chosen)
+
+    def _can_be_chosen(self, keys: list[str]) -> bool:
+        try:
+            return self.clean(self.typed(keys)) is not None
+        except AnswerError:
+            return False
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         keys = [option.key for option in self.options]

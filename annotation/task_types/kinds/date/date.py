@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from django import forms
 
 from analysis.description import Kind
+from analysis.quality_control.answer_rules import Days
 from annotation.languages import gettext
+from annotation.task_types.answer_rules import About, RuleError, RulesRead
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch, Stored
 from annotation.task_types.settings import ConfigForm
 
@@ -88,6 +90,23 @@ class DateQuestion(Question):
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
         return [Stored(self.target, None, answer)]
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``2026-01-01..2026-03-31``, or one of the two days."""
+        first, dots, last = (end.strip() for end in cell.partition(".."))
+        if not dots:
+            return None
+        if not (first or last) or any(end and day_typed(end) is None for end in (first, last)):
+            fix = "Write the first and the last right day, such as 2026-01-01..2026-03-31; or one of them."
+            raise RuleError(f"“{cell.strip()[:40]}” is no range of days.", fix)
+        if first and last and first > last:
+            raise RuleError(f"The range {cell.strip()} is reversed.", f"Write the earlier day first: {last}..{first}.")
+        if (self.last and first > self.last) or (last and last < self.first):
+            limits = " to ".join(filter(None, (self.first, self.last)))
+            raise RuleError("No answer can meet this: the range is outside the days allowed.", f"Use days in {limits}.")
+        if (not first or first <= self.first) and (not last or (self.last and last >= self.last)):
+            raise RuleError("Every answer would be right.", "Narrow the range.")
+        return RulesRead([Days(first, last)])
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 
 from analysis.description import Kind, Scale
+from analysis.quality_control.answer_rules import AnswerRule, Range
+from analysis.quality_control.work import as_number
 from annotation.languages import gettext, ngettext
+from annotation.task_types.answer_rules import (
+    About,
+    RuleError,
+    RulesRead,
+    above_in,
+    ranges_in,
+    refuse_outside,
+    refuse_useless,
+)
 from annotation.task_types.numbers import number_typed
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch, Stored
 from annotation.task_types.settings import ConfigForm
@@ -20,6 +32,8 @@ if TYPE_CHECKING:
 
 #: No answer is further from 0.
 LARGEST = 1e12
+#: The most numbers that are compared one by one with ranges of right ones.
+MOST_COMPARED = 10_000
 
 
 class NumberForm(ConfigForm):
@@ -112,6 +126,28 @@ class NumberQuestion(Question):
         """The lowest and highest number, or a range of 100 where there is no limit."""
         low = self.min_value if self.min_value is not None else (self.max_value or 100.0) - 100.0
         return low, self.max_value if self.max_value is not None else low + 100.0
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``3..5``; of several texts, ``first > second``."""
+        read = ranges_in(cell) or above_in(cell, about)
+        for part in filter(None, map(str.strip, (cell if read is None else read.plain).split("|"))):
+            if as_number(part) is None:
+                raise RuleError(
+                    f"“{part[:40]}” is not a number.", "Write a number such as 12, or a range such as 3..5."
+                )
+        if read is not None:
+            refuse_outside(read.rules, self.min_value, self.max_value)
+            if possible := self._possible(read.rules):
+                refuse_useless(read, possible)
+        return read
+
+    def _possible(self, rules: Sequence[AnswerRule]) -> list[float]:
+        """All numbers between the limits, if there are few, and there are ranges to compare them with."""
+        unit = 10**self.decimals
+        if self.min_value is None or self.max_value is None or not any(isinstance(rule, Range) for rule in rules):
+            return []
+        first, last = math.ceil(self.min_value * unit - 1e-9), math.floor(self.max_value * unit + 1e-9)
+        return [number / unit for number in range(first, last + 1)] if last - first < MOST_COMPARED else []
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random

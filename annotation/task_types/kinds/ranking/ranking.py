@@ -18,6 +18,7 @@ from django.core.exceptions import ValidationError
 from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from analysis.quality_control.work import as_number
 from annotation.languages import gettext as _
+from annotation.task_types.answer_rules import About, RulesRead, above_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -190,6 +191,10 @@ class RankingQuestion(Question):
             else:
                 places.append(key)
         return self.typed(places)
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``first > second``: ranked better."""
+        return above_in(cell, about, sign=-1)
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         """The options in the order of their right ranks, then two of them swapped."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +13,7 @@ from django import forms
 from analysis.description import Kind, Point, Scale
 from annotation.languages import gettext as _
 from annotation.languages import spoken_key
+from annotation.task_types.answer_rules import About, RulesRead, above_in, ranges_in, refuse_outside, refuse_useless
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -196,6 +197,18 @@ class ScaleQuestion(Question):
             return self.typed(right if rng.random() < worker.ability else rng.choice(points).value)
         answer = worker.placed(true, low, high, rng)
         return self.typed(min(points, key=lambda point: abs(point.value - answer)).value)
+
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``3..5``; of several texts, ``first > second``."""
+        named = {point.label.casefold() for point in self.scale.points if point.label}
+        if self.scale.level not in ("ordinal", "interval") or cell.strip().casefold() in named:
+            return None
+        read = ranges_in(cell, named)
+        if read is None:
+            return above_in(cell, about, most=len(self.scale.points))
+        refuse_outside(read.rules, self.scale.low, self.scale.high)
+        refuse_useless(replace(read, plain=""), [point.value for point in self.scale.points])
+        return read
 
     def alternatives(self, right: Right) -> Iterator[Answer]:
         yield from self.every_answer()

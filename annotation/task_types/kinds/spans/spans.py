@@ -18,10 +18,13 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from analysis.description import Kind, ReportSection, Scale, Score
+from analysis.quality_control.work import as_number
 from analysis.spans import Span, spans_in, spans_text, weight_of
 from annotation.languages import gettext, ngettext
+from annotation.task_types.answer_rules import About, RuleError, RulesRead, above_in, ranges_in, refuse_outside
 from annotation.task_types.kinds.spans.given import GivenError, GivenMarks, traced
 from annotation.task_types.kinds.spans.marking import MISSING, Marking, line_of, overlapping, twice
+from annotation.task_types.kinds.spans.wanted import wanted_in
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -283,12 +286,12 @@ class SpansQuestion(Question):
         if not isinstance(answer, str):
             return ""
         names = {named.key: named.label for named in (*self.severities, *self.labels)}
-        said = [
-            f"“{MISSING if span.missing else self.text[span.start : span.end]}” "
-            f"({', '.join(names.get(key, key) for key in (span.severity, span.label) if key)})"
-            for span in spans_in(answer)
-        ]
-        return "; ".join(said) or "nothing marked"
+        marks = []
+        for span in spans_in(answer):
+            words = MISSING if span.missing else self.text[span.start : span.end]
+            named = ", ".join(names.get(key, key) for key in (span.severity, span.label) if key)
+            marks.append(f"“{words}”{f' ({named})' if named else ''}")
+        return "; ".join(marks) or "nothing marked"
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random
@@ -313,8 +316,22 @@ class SpansQuestion(Question):
                 spans.append(Span(words[place].start(), words[place].end(), severity, label))
         return self.typed(spans_text(spans))
 
+    def rules_in(self, cell: str, about: About) -> RulesRead | None:
+        """``[{"start": 4, "end": 7}]``; for the sum of the weights, ``1..5``; of two texts, ``first > second``."""
+        if cell.lstrip().startswith("["):
+            return RulesRead([wanted_in(cell, about, self._given_marks)])
+        read = ranges_in(cell) or above_in(cell, about, sign=-1, most=2)
+        for part in filter(None, map(str.strip, (cell if read is None else read.plain).split("|"))):
+            if as_number(part) is None:
+                fix = "Write marks as a JSON list, or the sum of their weights as a number or a range."
+                raise RuleError(f"“{part[:40]}” is no right answer to a question about marks.", fix)
+        if read is not None:
+            refuse_outside(read.rules, 0, None)
+        return read
+
     def alternatives(self, right: Right) -> Iterator[Answer]:
-        """Nothing marked, then each word alone."""
+        """The marks that are right, nothing marked, then each word alone."""
+        yield from (answer for answer in right(self.target) if answer.startswith("["))
         yield spans_text([])
         severity, label = self.severities[0].key, self.labels[0].key if self.labels else ""
         for word in list(re.finditer(r"\S+", self.text))[:5]:
