@@ -55,6 +55,15 @@ class Recording:
     words: str = ""
 
 
+def is_recording(name: str, start: bytes) -> bool:
+    """Whether a file with this name and these first bytes is to be checked as a recording or captions, not as an image:
+    because of its content, or else because of what it is called."""
+    if start.startswith(b"RIFF"):
+        return start[8:12] == b"WAVE"
+    by_content = start.startswith((b"fLaC", b"OggS", b"ID3", b"\x1a\x45\xdf\xa3", b"WEBVTT")) or start[4:8] == b"ftyp"
+    return by_content or name.lower().rpartition(".")[2] in CONTENT_TYPES
+
+
 def refuse_large_recording(size: int) -> None:
     """Raises BadRecording for the size of a file, before anything of it is read."""
     if not size:

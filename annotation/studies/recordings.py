@@ -25,7 +25,7 @@ from django.utils import timezone
 from annotation.audit import record
 from annotation.models import Media, Study
 from annotation.studies.image_files import file_of
-from annotation.studies.images import Images, checked_name, refuse_unless_draft
+from annotation.studies.images import Images, add_media, checked_name, refuse_unless_draft
 from annotation.studies.recording_checks import (
     AUDIO,
     CAPTIONS,
@@ -34,6 +34,7 @@ from annotation.studies.recording_checks import (
     BadRecording,
     Recording,
     check_recording,
+    is_recording,
     words_of_captions,
 )
 from annotation.task_types.items import Column, ItemData, Json, Row, RowProblem
@@ -48,6 +49,17 @@ NAMES = {AUDIO: "audio", VIDEO: "a video", CAPTIONS: "captions in WebVTT", "imag
 
 
 # --- one recording ---
+
+
+def add_file(
+    *, study: Study, name: str, file: IO[bytes], size: int, alt: str, actor: str, user: User | None = None
+) -> Media:
+    """Store an uploaded image, audio, video or captions of a draft. Raises Invalid, or Frozen if it is no draft."""
+    names: dict[str, Any] = {"study": study, "name": name, "alt": alt, "actor": actor, "user": user}
+    if is_recording(name, file.read(16)):
+        return add_recording(file=file, size=size, **names)
+    file.seek(0)
+    return add_media(data=file.read(settings.MEDIA_MAX_BYTES + 1), **names)
 
 
 def add_recording(

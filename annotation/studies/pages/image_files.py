@@ -1,4 +1,4 @@
-"""Serves the images and recordings of items. Their names are hashes of their content: browsers may keep them for good."""
+"""Serves the images and recordings of items. Names are hashes of the content, so browsers may keep them for good."""
 
 from __future__ import annotations
 
