@@ -82,10 +82,7 @@ class PlayingQuestion(Question):
 
     def in_words(self, answer: Answer) -> str:
         record = read_record(answer) if isinstance(answer, str) else None
-        if record is None:
-            return ""
-        what = ngettext("%(count)s second played", "%(count)s seconds played", round(record.seconds))
-        return what % {"count": round(record.seconds)}
+        return f"{record.seconds:g} s" if record else ""
 
     def simulated(
         self, worker: SimulatedWorker, *, item: str, true: float | None, rng: random.Random

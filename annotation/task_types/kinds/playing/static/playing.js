@@ -48,14 +48,14 @@
         text = t("This cannot be played in your browser. Reload the page, try another browser, or give the task back.");
       } else if (!must || !left) {
         text = t("You have played this to the end.");
-      } else if (!parts.length) {
+      } else if (!parts.length || !length()) {
         text = t("Play this to the end. What you skip does not count.");
       } else {
         text = tn("%(count)s second left to play. What you skip does not count.", "%(count)s seconds left to play. What you skip does not count.", count);
       }
       if (progress && progress.textContent !== text) { progress.textContent = text; }
       if (must) {
-        field.dataset.problem = wrong ? text : left ? tn("Please play this to the end: %(count)s second was not played. What you skip does not count.", "Please play this to the end: %(count)s seconds were not played. What you skip does not count.", count) : "";
+        field.dataset.problem = wrong ? text : !left ? "" : !length() ? field.dataset.missing : tn("Please play this to the end: %(count)s second was not played. What you skip does not count.", "Please play this to the end: %(count)s seconds were not played. What you skip does not count.", count);
       }
     }
     function write(now) {
@@ -95,7 +95,7 @@
       draw();
       write(true);
     });
-    player.addEventListener("loadedmetadata", draw);
+    player.addEventListener("durationchange", draw); // some files have a length only once they were played
     player.addEventListener("error", function () { wrong = true; draw(); });
     if (player.error) { wrong = true; }
     if (progress) { progress.setAttribute("role", "status"); }
