@@ -24,13 +24,13 @@ from django.utils import timezone
 
 from annotation.audit import record
 from annotation.models import Media, Study
-from annotation.studies.image_files import file_of
+from annotation.studies.image_checks import BadPicture
+from annotation.studies.image_files import UPLOADS, file_of
 from annotation.studies.images import Images, add_media, checked_name, refuse_unless_draft
 from annotation.studies.recording_checks import (
     AUDIO,
     CAPTIONS,
     VIDEO,
-    BadPicture,
     BadRecording,
     Recording,
     check_recording,
@@ -101,7 +101,8 @@ def refuse_full_study(study: Study | None, more: int) -> None:
 
 def store_stream(file: IO[bytes], extension: str) -> str:
     """Copy the file into MEDIA_FILES piece by piece. Returns the name of the stored file."""
-    folder = Path(settings.MEDIA_FILES)
+    # Among files that wait to be imported: what a process leaves that dies here is removed with them.
+    folder = Path(settings.MEDIA_FILES) / UPLOADS
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     digest = hashlib.sha256()
     handle, temporary = tempfile.mkstemp(prefix=".recording-", dir=folder)

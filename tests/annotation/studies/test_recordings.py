@@ -230,8 +230,9 @@ def test_an_upload_of_two_gigabytes_is_refused_unread() -> None:
         def read(self, size: int | None = -1, /) -> bytes:
             raise AssertionError("read")
 
+    unread: dict[str, Any] = {"wsgi.input": Unread()}
     response = as_role("editor", study).generic(
-        "POST", url, b"", CONTENT_LENGTH=str(2 * 1024**3), **{"wsgi.input": Unread()}
+        "POST", url, b"", CONTENT_LENGTH=str(2 * 1024**3), **unread
     )
     assert response.status_code == 413
     assert "64 MB" in response.content.decode()
