@@ -227,11 +227,11 @@ def words_of_captions(text: str) -> str:
         number = at + 1
         latest = _checked_start(lines[at], number, latest)
         at += 1
-        said = []
+        words: list[str] = []
         while at < len(lines) and lines[at].strip() and "-->" not in lines[at]:
-            said.append(re.sub(r"<[^>]*>", "", lines[at]).strip())
+            words.append(re.sub(r"<[^>]*>", "", lines[at]).strip())
             at += 1
-        captions.append(" ".join(filter(None, said)))
+        captions.append(" ".join(filter(None, words)))
     if not captions:
         raise BadRecording("There is no caption in this file.", "Write captions such as 00:01.000 --> 00:04.000.")
     return "\n".join(filter(None, captions))

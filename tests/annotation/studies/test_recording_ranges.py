@@ -95,7 +95,7 @@ def test_a_large_file_is_stored_and_sent_piece_by_piece() -> None:
     url, data = stored(data=wav(20 * 1024**2 / 8000))
     tracemalloc.start()
     try:
-        size = sum(len(piece) for piece in Client().get(url).streaming_content)  # type: ignore[attr-defined]
+        size = sum(len(piece) for piece in Client().get(url).streaming_content)  # type: ignore[attr-defined, misc]
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -231,9 +231,7 @@ def test_an_upload_of_two_gigabytes_is_refused_unread() -> None:
             raise AssertionError("read")
 
     unread: dict[str, Any] = {"wsgi.input": Unread()}
-    response = as_role("editor", study).generic(
-        "POST", url, b"", CONTENT_LENGTH=str(2 * 1024**3), **unread
-    )
+    response = as_role("editor", study).generic("POST", url, b"", CONTENT_LENGTH=str(2 * 1024**3), **unread)
     assert response.status_code == 413
     assert "64 MB" in response.content.decode()
 
