@@ -1,6 +1,6 @@
 """Makes the recordings of acr.yaml: short tunes, played by three imaginary systems. Run it in this folder.
 
-Each is half a second of 8 bits at 8 kHz. “clean” is a tune, “coarse” the same with 8 levels of loudness, “noisy” the same
+Each is half a second of 8 bits at 8 kHz. “clean” is a tune, “coarse” the same in steps of a quarter, “noisy” the same
 below noise. The same recordings come out every time.
 """
 
@@ -39,7 +39,7 @@ def main() -> None:
                 file.setnchannels(1)
                 file.setsampwidth(1)
                 file.setframerate(RATE)
-                file.writeframes(tune(notes, system, random.Random(f"{name} {system}")))
+                file.writeframes(tune(notes, system, random.Random(f"{name} {system}")))  # noqa: S311 - noise
 
 
 if __name__ == "__main__":
