@@ -21,8 +21,8 @@ def policy(frame_ancestors: Sequence[str] = (), form_sites: Sequence[str] = ()) 
     framed_by = " ".join(frame_ancestors) or "'none'"
     sent_to = " ".join(["'self'", *form_sites])
     return (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-        f"form-action {sent_to}; base-uri 'none'; frame-ancestors {framed_by}"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
+        f"connect-src 'self'; form-action {sent_to}; base-uri 'none'; frame-ancestors {framed_by}"
     )
 
 

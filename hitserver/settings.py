@@ -153,11 +153,12 @@ MAX_UPLOAD_BYTES = env.integer("HITSERVER_MAX_UPLOAD_MB", 64, least=1, most=4096
 DATA_UPLOAD_MAX_MEMORY_SIZE = 3 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 1500
 
-# Images that items show, in a folder that no web server shows; the limits are for one image as it is uploaded.
+# Images and recordings that items show, in a folder that no web server shows; limits for one file, and for a study.
 MEDIA_FILES = env.path("HITSERVER_MEDIA_FILES", VAR / "media")
 MEDIA_MAX_BYTES = env.integer("HITSERVER_MEDIA_MAX_MB", 10, least=1, most=100) * 1024 * 1024
 MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, most=100) * 1_000_000
-
+RECORDING_MAX_BYTES = env.integer("HITSERVER_RECORDING_MAX_MB", 50, least=1, most=2000) * 1024 * 1024
+STUDY_MEDIA_MAX_BYTES = env.integer("HITSERVER_STUDY_MEDIA_MAX_MB", 2000, least=1, most=1_000_000) * 1024 * 1024
 # How many people at one address can have an open study started but nothing sent; 0 means no limit.
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 # The same for requests to the API per minute: of one user, and of one address without a valid token.

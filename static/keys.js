@@ -101,7 +101,7 @@
   }
   function goTo(question) {
     var fields = inputs(question), checked = fields.filter(function (field) { return field.checked; })[0];
-    (question.text || (question.kind === "ranking" ? dueRank(question) : checked || fields[0])).focus();
+    (question.text || (question.kind === "ranking" ? dueRank(question) : checked || fields[0] || question.node.querySelector("audio, video") || question.field)).focus();
     (question.node.closest(".pair") || question.node).scrollIntoView({ block: "nearest" });
   }
   function goOn(question) {

@@ -132,6 +132,7 @@
     if (question.node.hidden) { return ""; }
     if (question.kind === "text") { return textProblem(question); }
     if (question.kind === "choices") { return choicesProblem(question); }
+    if (question.kind === "field" && question.field.dataset.problem) { return question.field.dataset.problem; }
     if (!value(question)) {
       if (!question.required) { return ""; }
       if (question.kind === "field") { return question.field.dataset.missing || t("Please choose one answer."); }

@@ -284,7 +284,7 @@
 
   function describe(question, error) {
     var id = "f-" + question.key + "-error";
-    var target = question.text || question.field || question.node;
+    var target = question.text || question.node.querySelector("audio, video") || question.field || question.node;
     var ids = (target.getAttribute("aria-describedby") || "").split(" ").filter(function (one) {
       return one && one !== id;
     });
@@ -306,7 +306,7 @@
     if (ids.length) { target.setAttribute("aria-describedby", ids.join(" ")); } else { target.removeAttribute("aria-describedby"); }
   }
   function label(question) {
-    var node = question.node.querySelector("legend, label, .asked").cloneNode(true);
+    var node = question.node.querySelector("legend, label, .asked, [data-asked]").cloneNode(true);
     each(".spoken", function (spoken) { spoken.remove(); }, node);
     return node.textContent.trim();
   }

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, BinaryIO
 
 from django.db.models import OuterRef, Subquery, Sum
@@ -82,8 +83,9 @@ def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable
 
 
 def _content(key: str) -> Iterator[bytes]:
-    """An image, read only when it is written, so that only one is in memory at a time."""
-    yield file_of(key).read_bytes()
+    """An image or a recording, read piece by piece when it is written."""
+    with file_of(key).open("rb") as file:
+        yield from iter(partial(file.read, 1024**2), b"")
 
 
 def _number(value: float | None) -> float:

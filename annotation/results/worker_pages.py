@@ -47,7 +47,7 @@ _HIDDEN = re.compile(r'<input type="hidden"[^>]*>')
 _STYLE = re.compile(r'<link rel="stylesheet" href="([^"]+)">')
 _ICON = re.compile(r'<link rel="icon"[^>]*>')
 _ADDRESS = re.compile(
-    r' (?:href|action|formaction|data-progress|data-events)="(?:/|\?|https?:|mailto:)[^"]*"| action=""'
+    r' (?:href|src|action|formaction|data-progress|data-events)="(?:/|\?|https?:|mailto:)[^"]*"| action=""'
 )
 _IMAGE = re.compile(r'<img src="[^"]*?([0-9a-f]{64}\.(?:png|jpg|webp)|[0-9a-f]{64})[^"]*"([^>]*)>')
 _CHOICE = re.compile(r' (?:srcset|sizes)="[^"]*"')

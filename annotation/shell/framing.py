@@ -12,8 +12,8 @@ P = ParamSpec("P")
 View = Callable[P, HttpResponseBase]
 
 _BASE = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "form-action 'self'; base-uri 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'"
 )
 
 

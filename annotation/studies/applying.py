@@ -122,6 +122,7 @@ def match_study(
         return Applied(study, False, [], study_warnings(study) if study else ())
     if described.read is not None and not dry_run:
         described.read.images.write_files()
+        described.read.recordings.write_files()
     with transaction.atomic():
         stored = _write(study, described, differences, owner, user, progress)
         warnings, suggestion = _noted(stored, differences, file.lines)

@@ -28,12 +28,18 @@ COPIES = "copies"
 UPLOADS = "uploads"
 #: Writing a copy never takes as long as this.
 WRITING_SECONDS = 3600
-_KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp)")
+_PICTURES = ("png", "jpg", "webp")
+_KEY = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp|wav|mp3|ogg|flac|m4a|mp4|webm|vtt)")
 
 
 def is_key(name: str) -> bool:
     """Whether ``name`` can be the name of a stored file: a SHA-256 in hexadecimal, and a known extension."""
     return _KEY.fullmatch(name) is not None
+
+
+def is_picture(key: str) -> bool:
+    """Whether the stored file is an image, and no recording or captions."""
+    return key.rpartition(".")[2] in _PICTURES
 
 
 def file_of(key: str) -> Path:
@@ -70,7 +76,7 @@ def read_copy(key: str, width: int) -> bytes | None:
     Raises FileNotFoundError if there is no such image, or if it has no copy of this width.
     """
     image = file_of(key)
-    if width not in WIDTHS or not image.is_file():
+    if width not in WIDTHS or not is_picture(key) or not image.is_file():
         raise FileNotFoundError(key)
     with suppress(FileNotFoundError):
         return copy_of(key, width).read_bytes()

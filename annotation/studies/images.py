@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KT
+from django.db.models import Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from annotation.audit import record
@@ -49,7 +49,7 @@ def add_media(*, study: Study, name: str, data: bytes, alt: str, actor: str, use
     store_picture(picture)
     with transaction.atomic():
         now = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        _refuse_unless_draft(now)
+        refuse_unless_draft(now)
         if Media.objects.filter(study=now, name=name).exists():
             fix = "Delete that one first, or give the new one another name."
             raise invalid(IMAGE, f"This study already has an image called {name}.", fix)
@@ -63,7 +63,7 @@ def add_media(*, study: Study, name: str, data: bytes, alt: str, actor: str, use
 def delete_media(*, media: Media, actor: str) -> None:
     """Delete an image of a draft that no item uses. Raises Invalid or Frozen."""
     study = Study.objects.select_for_update(no_key=True).get(pk=media.study_id)
-    _refuse_unless_draft(study)
+    refuse_unless_draft(study)
     if used := items_with(media).count():
         fix = "Import items without it first."
         raise invalid(IMAGE, f"{counted(used, 'item')} of this study {'uses' if used == 1 else 'use'} it.", fix)
@@ -80,8 +80,10 @@ def copy_media(*, study: Study, to: Study) -> None:
 
 
 def items_with(media: Media) -> QuerySet[Item]:
-    """The items of its study that show the image."""
-    return Item.objects.filter(study_id=media.study_id, payload__image=media.key)
+    """The items of its study that show the image or play the recording."""
+    return Item.objects.alias(words=Cast("payload", TextField())).filter(
+        study_id=media.study_id, words__contains=media.key
+    )
 
 
 def checked_alt(alt: str) -> str:
@@ -104,7 +106,7 @@ def checked_name(name: str) -> str:
     return path.as_posix()
 
 
-def _refuse_unless_draft(study: Study) -> None:
+def refuse_unless_draft(study: Study) -> None:
     if study.status != Study.Status.DRAFT:
         what = "The study has been launched, so its images are locked."
         raise Frozen([Problem(IMAGE, what, "Duplicate the study and change them there.")])
@@ -262,8 +264,11 @@ def attach_images(
 
 
 def unused() -> Q:
-    """A filter for Media: images that no item of their study shows."""
-    shown = Item.objects.annotate(shown=KT("payload__image")).filter(study=OuterRef("study"), shown=OuterRef("key"))
+    """A filter for Media: images and recordings that no item of their study shows."""
+    # Wherever the payload has it: as the item's image, or among the media of its columns.
+    shown = Item.objects.annotate(words=Cast("payload", TextField())).filter(
+        study=OuterRef("study"), words__contains=OuterRef("key")
+    )
     return Q(~Exists(shown))
 
 

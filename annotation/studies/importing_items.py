@@ -14,6 +14,7 @@ from annotation.many_ids import among
 from annotation.models import AuditEntry, Item, ItemAuthor, Output, Study
 from annotation.studies.images import ALT, IMAGE, Images, attach_images
 from annotation.studies.provenance import reserved_columns
+from annotation.studies.recordings import Recordings, attach_recordings
 from annotation.studies.storing import Frozen, delete_items
 from annotation.table_files import ReadingOptions, Table, TableProblems
 from annotation.table_files.mapping import target_problems
@@ -47,6 +48,7 @@ class ItemsRead:
     n_rows: int
     sources: Sequence[Json] = field(default_factory=list)
     images: Images = field(default_factory=Images)
+    recordings: Recordings = field(default_factory=Recordings)
     options: ReadingOptions = field(default_factory=ReadingOptions)
     notes: Sequence[str] = ()
 
@@ -65,6 +67,9 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
         problems += wrong
         items, wrong = attach_checks(task, items, table.rows, config)
         problems += wrong
+    recordings = Recordings(images.study, images.folder, images.user)
+    items, wrong = attach_recordings(items, table.rows, task.columns(config), recordings, images)
+    problems += wrong
     if not problems and not items:
         what = "There are no items in this file." if table.origin == "file" else f"{table.name} contains no items."
         problems = [RowProblem(0, "", what, "Add one row per item below the header.")]
@@ -82,7 +87,16 @@ def read_items(task_type: str, config: Json, table: Table, images: Images | None
         sources.append({table.origin: table.name, SOURCE_IDS[table.origin]: list(dict.fromkeys(ids))})
     settings = settings_of(task, config)
     return ItemsRead(
-        items, task_type, settings, table.origin, table.name, len(table.rows), sources, images, table.options
+        items,
+        task_type,
+        settings,
+        table.origin,
+        table.name,
+        len(table.rows),
+        sources,
+        images,
+        recordings,
+        table.options,
     )
 
 
@@ -149,6 +163,7 @@ def store_items(*, study: Study, read: ItemsRead, actor: str, progress: Callable
         raise TableProblems([RowProblem(0, "", what, "Reload the page and import the items again.")])
     replaced = delete_items(now)
     read.images.write_rows(now)
+    read.recordings.write_rows(now)
     for start in range(0, len(read.items), BATCH):
         batch = range(start, min(start + BATCH, len(read.items)))
         add_items(now, [(read.items[index], read.sources[index]) for index in batch], first=start)

@@ -43,7 +43,8 @@ Check = Callable[[str], tuple[str, str] | None]
 class Column:
     """One column of an items file. ``name`` may end in ``_0 …`` for a numbered family (``resp_0 …``).
 
-    ``example`` is what the sample file shows.
+    ``example`` is what the sample file shows. ``media``: what its cells lead to, which is ``audio``, ``video``,
+    ``image`` or ``captions``; empty for text.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Column:
     required: bool = True
     check: Check | None = None
     example: str = ""
+    media: str = ""
 
 
 @dataclass(frozen=True, slots=True)

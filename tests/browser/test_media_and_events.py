@@ -95,12 +95,12 @@ def test_an_image_is_uploaded_and_shown_to_a_worker(new_page: NewPage, live_serv
     page.goto(live_server.url + reverse("console_images", args=[study.slug]))
     page.set_input_files("#id_file", {"name": "door.svg", "mimeType": "image/svg+xml", "buffer": b"<svg></svg>"})
     page.fill("#id_alt", "A red door")
-    page.get_by_role("button", name="Add image").click()
+    page.get_by_role("button", name="Add file").click()
     expect(page.locator("#id_file_error")).to_contain_text("SVG files are not accepted")
     assert page.input_value("#id_alt") == "A red door"
     picture = image_file("JPEG", size=(1600, 900))
     page.set_input_files("#id_file", {"name": "door.jpg", "mimeType": "image/jpeg", "buffer": picture})
-    page.get_by_role("button", name="Add image").click()
+    page.get_by_role("button", name="Add file").click()
     expect(page.locator(".images img")).to_have_attribute("alt", "A red door")
     check_looks(page, axe_core, "images")
 

@@ -47,6 +47,7 @@ def test_nothing_of_others_is_loaded_and_nobody_frames() -> None:
         "script-src": "'self'",
         "style-src": "'self'",
         "img-src": "'self' data:",
+        "media-src": "'self'",
         "connect-src": "'self'",
         "form-action": "'self'",
         "base-uri": "'none'",

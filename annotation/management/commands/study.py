@@ -40,7 +40,7 @@ from annotation.studies.applying import apply
 from annotation.studies.duplicating import duplicate_study
 from annotation.studies.factor_notes import factor_notes
 from annotation.studies.identical_items import identical_in_words, identical_items
-from annotation.studies.images import add_media
+from annotation.studies.recordings import add_file
 from annotation.studies.study_files import FileRefused, read_study_file
 from annotation.studies.wording_notes import study_warnings
 from annotation.table_files import Table, TableProblems, read_table
@@ -82,10 +82,10 @@ class Command(ReviewActions):
         run.add_argument("run_name", metavar="run", help="a run's name, see: manage.py generate status")
         run.add_argument("options", nargs="*", metavar="NAME=VALUE", help="options of the type: manage.py study keys")
         run.add_argument("--with-file", type=Path, metavar="FILE", help="items to add to those of the run")
-        image = add("add-image", "store an image that items of a draft can show", self.add_image)
+        image = add("add-image", "store an image or a recording that items of a draft can show", self.add_image)
         image.add_argument("slug")
-        image.add_argument("file", type=Path, help="PNG, JPEG or WebP")
-        image.add_argument("--alt", required=True, help="what it shows, for people who cannot see it")
+        image.add_argument("file", type=Path, help="PNG, JPEG, WebP; audio, video or WebVTT")
+        image.add_argument("--alt", default="", help="what an image shows, for people who cannot see it")
         image.add_argument("--name", default="", help="what items files call it (default: the file's name)")
         take = add("take-outputs", "make items from another study's outputs", self.take_outputs)
         take.add_argument("slug")
@@ -238,11 +238,13 @@ class Command(ReviewActions):
     def add_image(self, *, slug: str, file: Path, alt: str, name: str) -> None:
         study = study_called(slug)
         try:
-            data = file.read_bytes()
+            with file.open("rb") as content:
+                size, name = file.stat().st_size, name or file.name
+                media = add_file(study=study, name=name, file=content, size=size, alt=alt, actor=ACTOR)
         except OSError as error:
             raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
-        media = add_media(study=study, name=name or file.name, data=data, alt=alt, actor=ACTOR)
-        self.say([f"{study.slug}: {media.name}, {media.width} × {media.height} pixels. Items show it by that name."])
+        of_size = f"{media.width} × {media.height} pixels" if media.width else f"{media.format}, {media.size:,} bytes"
+        self.say([f"{study.slug}: {media.name}, {of_size}. Items show it by that name."])
 
     def take_outputs(self, *, slug: str, from_study: str | None, arm: list[str], kind: str, follow: bool) -> None:
         study = study_called(slug)

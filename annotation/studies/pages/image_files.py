@@ -1,25 +1,28 @@
-"""Serves the images of items. Their names are hashes of their content, so browsers may keep them for good."""
+"""Serves the images and recordings of items. Names are hashes of the content, so browsers may keep them for good."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotModified
 from django.urls import path
 from django.views.decorators.http import require_safe
 
-from annotation.studies.image_files import file_of, is_key, read_copy
+from annotation.studies.image_files import file_of, is_key, is_picture, read_copy
+from annotation.studies.pages.recording_files import send_recording
 
 YEAR = 365 * 24 * 3600
 CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 @require_safe
-def media_file(request: HttpRequest, name: str, width: int | None = None) -> HttpResponse:
-    """An image, for everybody who knows its name: 256 bits that only pages with the image contain. Needs no cookie.
+def media_file(request: HttpRequest, name: str, width: int | None = None) -> HttpResponseBase:
+    """An image or a recording, for everybody who knows its name: 256 bits that only its pages contain. Needs no cookie.
 
     With ``width``, its smaller copy of this width; the image itself if that has to be made and cannot be made now.
     """
     if not is_key(name):
         return _missing()
+    if not is_picture(name):
+        return send_recording(request, name) if width is None else _missing()
     tag = f'"{name[:64]}"' if width is None else f'"{name[:64]}-{width}"'
     is_stand_in = False
     response: HttpResponse
@@ -44,7 +47,7 @@ def media_file(request: HttpRequest, name: str, width: int | None = None) -> Htt
 
 
 def _missing() -> HttpResponse:
-    return HttpResponse("There is no such image.", status=404, content_type="text/plain; charset=utf-8")
+    return HttpResponse("There is no such file.", status=404, content_type="text/plain; charset=utf-8")
 
 
 urlpatterns = [

@@ -1,6 +1,8 @@
-"""The images of a study: uploads, alternative texts, and which items show them."""
+"""The images and recordings of a study: uploads, alternative texts, and which items show them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from django import forms
 from django.conf import settings
@@ -12,25 +14,36 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation.models import Media, Study
 from annotation.shell.page import SignedIn, member, page_of, say_refused, study_page
 from annotation.studies import images as service
+from annotation.studies.recording_checks import is_recording
+from annotation.studies.recordings import add_file
 from common.problems import Refused
 
 PER_PAGE = 24
+ACCEPT = "image/png,image/jpeg,image/webp,audio/*,video/mp4,video/webm,.vtt"
 
 
 class ImageForm(forms.Form):
-    """One image. Its content is checked by the service."""
+    """One image or recording. Its content is checked by the service."""
 
     file = forms.FileField(
-        label="Image",
-        error_messages={"required": "Choose a PNG, JPEG or WebP file.", "empty": "This file is empty."},
-        widget=forms.ClearableFileInput(attrs={"accept": "image/png,image/jpeg,image/webp"}),
+        label="File",
+        error_messages={"required": "Choose an image or a recording.", "empty": "This file is empty."},
+        widget=forms.ClearableFileInput(attrs={"accept": ACCEPT}),
     )
     alt = forms.CharField(
         label="Alternative text",
         max_length=service.MOST_ALT,
-        help_text="What the image shows, in a few words, for people who cannot see it.",
-        error_messages={"required": "Describe what the image shows, for people who cannot see it."},
+        required=False,
+        help_text="For an image: what it shows, in a few words, for people who cannot see it.",
     )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if (file := cleaned.get("file")) and "alt" not in self.errors and not cleaned["alt"]:
+            file.seek(0)
+            if not is_recording(file.name, file.read(16)):
+                self.add_error("alt", "Describe what the image shows, for people who cannot see it.")
+        return cleaned
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -41,10 +54,12 @@ def images(request: SignedIn, study: Study) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         file = form.cleaned_data["file"]
         try:
-            media = service.add_media(
+            file.seek(0)
+            media = add_file(
                 study=study,
                 name=file.name,
-                data=file.read(settings.MEDIA_MAX_BYTES + 1),
+                file=file.file,
+                size=file.size,
                 alt=form.cleaned_data["alt"],
                 actor=request.user.get_username(),
                 user=request.user,
@@ -53,7 +68,7 @@ def images(request: SignedIn, study: Study) -> HttpResponse:
             for problem in refused.problems:
                 form.add_error("alt" if problem.where == service.ALT else "file", f"{problem.what} {problem.fix}")
         else:
-            messages.success(request, f"{media.name} is stored. Name it in the column “image” of your items.")
+            messages.success(request, f"{media.name} is stored. Name it in your items file.")
             return redirect("console_images", study.slug)
     page = page_of(Media.objects.filter(study=study).order_by("-pk"), request, PER_PAGE)
     context = {
@@ -61,7 +76,9 @@ def images(request: SignedIn, study: Study) -> HttpResponse:
         "page": page,
         "images": [(media, service.items_with(media).count()) for media in page],
         "limit_mb": settings.MEDIA_MAX_BYTES // 1024**2,
-        "limit_bytes": settings.MEDIA_MAX_BYTES,
+        "recording_mb": min(settings.RECORDING_MAX_BYTES, settings.MAX_UPLOAD_BYTES) // 1024**2,
+        "limit_bytes": max(settings.MEDIA_MAX_BYTES, min(settings.RECORDING_MAX_BYTES, settings.MAX_UPLOAD_BYTES)),
+        "accept": ACCEPT,
         "megapixels": settings.MEDIA_MAX_PIXELS // 1_000_000,
     }
     return study_page(

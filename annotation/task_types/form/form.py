@@ -20,9 +20,10 @@ from annotation.task_types.form.form_items import (
     segments_of,
     texts_of,
 )
-from annotation.task_types.form.form_pages import ItemPages, shown_by_whole
+from annotation.task_types.form.form_pages import PLAYED, PLAYING, ItemPages, shown_by_whole
 from annotation.task_types.form.form_settings import ABOUT, FormSettings
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
+from annotation.task_types.kinds.playing import PlayingQuestion
 from annotation.task_types.labels import label_in
 from annotation.task_types.placements import Placement, Seen, position_in, side_of
 from annotation.task_types.questions import Question, joined_target
@@ -31,6 +32,11 @@ from annotation.task_types.sources import rows_from_outputs, rows_from_samples
 
 if TYPE_CHECKING:
     from generation.runs.samples import SampleRow
+
+
+#: How columns are shown that people play, and what one text is called by what it is.
+PLAYED_AS = ("audio", "video")
+HEADINGS = {"text": "Text", "audio": "Recording", "video": "Video", "image": "Image"}
 
 
 class FormType(FixedPages):
@@ -51,7 +57,7 @@ class FormType(FixedPages):
     group = "Judging texts"
     config_form = FormSettings
     suggested = Sizes(items_per_hit=1, ratings_per_item=3, hits_per_worker=None)
-    item_settings = ("texts", "shown", "document")
+    item_settings = ("texts", "texts_as", "shown", "document")
     sample_form = ConfigForm
     takes_outputs = ("text", "turn")
 
@@ -99,7 +105,8 @@ class FormType(FixedPages):
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
         named = {name: name for name in config["texts"]}
         parts = [build(record).of_item(named if record["of"] == "item" else {}) for record in config["questions"]]
-        return [question for part in parts for question in part.questions]
+        asked = [question for part in parts for question in part.questions]
+        return [*asked, PlayingQuestion(PLAYING, "Playing", PLAYING, PLAYED)] if played_columns(config) else asked
 
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:
         """Questions about each of several texts have targets for every text."""
@@ -112,6 +119,8 @@ class FormType(FixedPages):
         }
         for question in self.questions(config, texts):
             description = question.describe()
+            if question.topic == PLAYING:
+                description = replace(description, targets={} if config["document"] else played_columns(config))
             if record := of_each_text.get(question.topic):
                 targets: dict[str, str] = {}
                 for name in config["texts"]:
@@ -130,11 +139,12 @@ class FormType(FixedPages):
         ]
         if shown_by_whole(config):
             return texts
+        noun = HEADINGS[config.get("texts_as", "text")]
         if len(config["texts"]) == 1 and not config["document"]:
-            texts.append(Text("text.heading", "Heading of the text", "Text"))
+            texts.append(Text("text.heading", "Heading of the text", noun))
         if len(config["texts"]) > 1:
             texts += [
-                Text(f"text.{number}", f"Name of the text in place {number}", f"Text {side_of(number - 1)}", "Places")
+                Text(f"text.{number}", f"Name of the text in place {number}", f"{noun} {side_of(number - 1)}", "Places")
                 for number in range(1, len(config["texts"]) + 1)
             ]
         if config["document"]:
@@ -191,6 +201,12 @@ class FormType(FixedPages):
 
     def from_outputs(self, outputs: Sequence[SourceOutput]) -> list[SourceRow]:
         return rows_from_outputs(outputs)
+
+
+def played_columns(config: Json) -> dict[str, str]:
+    """The columns with audio or video, each with how it is called."""
+    shown = {row["field"]: row["heading"] or row["field"] for row in config["shown"] if row["as"] in PLAYED_AS}
+    return shown | ({name: name for name in config["texts"]} if config.get("texts_as") in PLAYED_AS else {})
 
 
 def _conditions_first(order: Sequence[int], records: Sequence[Record]) -> list[int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotation.task_types.described_questions import build
-from annotation.task_types.form.form_settings import ID
+from annotation.task_types.form.form_settings import ID, MEDIA, NOUNS
 from annotation.task_types.items import Column, ItemData, Json, Role, Row, RowProblem
 from annotation.task_types.labels import LABEL_COLUMNS
 from annotation.task_types.questions import Question
@@ -36,18 +36,40 @@ def columns_of(config: Json) -> list[Column]:
         columns.append(Column(document, "the document to which the row belongs", example="d1"))
     checks = {"chat": check_chat, "table": check_table}
     for row in config["shown"]:
+        if row["as"] in MEDIA:
+            columns += media_columns(row["field"], row["as"], row["heading"] or "shown above the texts", required=False)
+            continue
         example = {"chat": "User: Hello.\nAssistant: Good morning!", "table": "city,rain\nBergen,2250"}
         shown_as = row["as"]
         meaning = row["heading"] or "shown above the texts"
         columns.append(
             Column(row["field"], meaning, False, checks.get(shown_as), example.get(shown_as, "A story about an owl."))
         )
+    texts_as = config.get("texts_as", "text")
     for name in texts:
-        columns.append(Column(name, "a text to judge", example="The owl waited until the rain had stopped."))
+        if texts_as in MEDIA:
+            columns += media_columns(name, texts_as, f"a file to judge: {NOUNS[texts_as]}", required=True)
+        else:
+            columns.append(Column(name, "a text to judge", example="The owl waited until the rain had stopped."))
     columns += given_columns(config)
     if len(texts) > 1:
         columns += [Column(name + SYSTEM, f"what wrote {name}; never shown to workers", False) for name in texts]
     return columns if document else [*columns, *LABEL_COLUMNS]
+
+
+def media_columns(name: str, shown_as: str, meaning: str, *, required: bool) -> list[Column]:
+    """A column with names of media, and those that say the same in words."""
+    example = {"audio": "clips/owl-1.wav", "video": "clips/owl-1.webm", "image": "pictures/owl.png"}[shown_as]
+    column = Column(name, meaning, required, example=example, media=shown_as)
+    if shown_as == "image":
+        return [column, Column(f"{name}_alt", f"what the image in {name} shows, in a few words", False)]
+    captions = Column(
+        f"{name}_captions",
+        f"captions for {name}: a WebVTT file, or WebVTT itself",
+        False,
+        media="captions",
+    )
+    return [column, captions, Column(f"{name}_transcript", f"what is said in {name}", False)]
 
 
 def given_column(question: Question, text_name: str, config: Json) -> str:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analysis.description import Scale
 from annotation.task_types.base import Page, Shown
 from annotation.task_types.described_questions import Record, build
 from annotation.task_types.form.form_items import given_column, segments_of, table_in, turns_in
+from annotation.task_types.form.form_settings import MEDIA
 from annotation.task_types.items import Json
+from annotation.task_types.kinds.playing import PlayingQuestion
 from annotation.task_types.questions import Part, Question, joined_target
 
 TEMPLATE = "form/page.html"
+#: The topic of how recordings were played, and what its ratings are: seconds.
+PLAYING = "playing"
+PLAYED = Scale("seconds played", "interval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +28,24 @@ class Block:
     shown_as: str
     content: object
 
+    @property
+    def playing(self) -> list[Part]:
+        """The recording in it, if it has one."""
+        return [self.content] if isinstance(self.content, PlayingQuestion) else []
+
 
 @dataclass(frozen=True, slots=True)
 class ShownText:
-    """A text with the questions about it. ``visible``: whether the page shows it, because no question does."""
+    """A text with the questions about it. ``visible``: whether the page shows it, because no question does.
+
+    ``media``: the recording (a part of the page) or the image that stands for the text.
+    """
 
     heading: str
     text: str
     questions: Sequence[Part]
     visible: bool = True
+    media: Block | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,7 @@ class ItemPages:
         self.shown, self.index, self.place = shown, index, place
         self.config, self.texts = shown.config, shown.texts
         self.segments = segments_of(shown.items[index].payload)
+        self.media: Sequence[Json] = shown.items[index].payload.get("media", ())
         self.is_document = bool(self.config["document"])
         self.names: Sequence[str] = [self.config["texts"][number] for number in shown.order["texts"][index]]
         self.records = records
@@ -88,7 +104,9 @@ class ItemPages:
         }
         parts: list[Part] = []
         for segment in segments:
-            parts += [question for text in segment.texts for question in text.questions]
+            parts += [part for block in segment.blocks for part in block.playing]
+            for text in segment.texts:
+                parts += [*(text.media.playing if text.media else ()), *text.questions]
             parts += segment.questions
         title = self.texts["title"]
         return Page(f"item-{self.place}{ending}", title, TEMPLATE, [*parts, *whole], context, self.index)
@@ -114,7 +132,10 @@ class ItemPages:
             about_text = self._questions("text", about, {text_name: text}, cells) if ask else []
             beside = questions if len(shown_texts) == 1 else ()
             hidden = self.shown_by_whole or any(question.shows_text for question in (*about_text, *beside))
-            texts.append(ShownText(self._text_heading(position), text, about_text, not hidden))
+            heading_of_text, media = self._text_heading(position), None
+            if (shown_as := self.config.get("texts_as", "text")) in MEDIA:
+                media = self._media(text_name, shown_as, heading_of_text, cells, number)
+            texts.append(ShownText(heading_of_text, "" if media else text, about_text, not hidden, media))
         return Segment(heading, self._blocks(cells, number), texts, questions)
 
     def _target(self, segment: str, text_name: str) -> str:
@@ -158,6 +179,36 @@ class ItemPages:
             if not cell.strip() or repeated:
                 continue
             shown_as = row["as"] or "text"
+            if shown_as in MEDIA:
+                blocks.append(self._media(row["field"], shown_as, row["heading"], cells, number))
+                continue
             content: object = {"chat": turns_in, "table": table_in}.get(shown_as, str)(cell)
             blocks.append(Block(row["heading"], shown_as, content))
         return blocks
+
+    def _media(self, column: str, shown_as: str, heading: str, cells: dict[str, str], number: int) -> Block:
+        """What is in a column with media. A recording is a part of the page, which records how it was played."""
+        stored = self.media[number] if number < len(self.media) else {}
+        file = stored.get(column, {})
+        if shown_as == "image":
+            return Block(heading, "image", file)
+        captions = stored.get(f"{column}_captions", {})
+        transcript = cells.get(f"{column}_transcript", "").strip()
+        is_video = shown_as == "video"
+        target = joined_target(str(number + 1) if self.is_document else "", column)
+        recording = PlayingQuestion(
+            question_key(PLAYING, target),
+            heading,
+            PLAYING,
+            PLAYED,
+            target=target,
+            required=bool(file) and self.config.get("play_to_end", False),
+            source=file.get("key", ""),
+            is_video=is_video,
+            captions=captions.get("key", "") if is_video else "",
+            # Browsers show no captions for sound alone.
+            transcript=transcript or ("" if is_video else captions.get("words", "")),
+            to_the_end=bool(file) and self.config.get("play_to_end", False),
+            seconds=file.get("seconds", 0.0),
+        )
+        return Block(heading, shown_as, recording)

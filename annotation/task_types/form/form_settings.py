@@ -17,6 +17,8 @@ ID = "sample_id"
 _COLUMN = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 MOST_TEXTS = 10
 MOST_SHOWN = 10
+#: What a column can hold besides text: media, which an items file names.
+MEDIA = ("audio", "video", "image")
 #: What a question can be about, with how it reads.
 ABOUT = {"item": "the whole item", "text": "each text", "segment": "each segment of a document"}
 FIRST_QUESTION = {
@@ -40,6 +42,25 @@ class FormSettings(ConfigForm):
         help_text="One column for each text that workers see together, such as text_a and text_b for two systems. "
         "Several texts are in random order, without the names of their columns.",
     )
+    texts_as = forms.ChoiceField(
+        label="These columns hold",
+        required=False,
+        choices=[
+            ("text", "Texts"),
+            ("audio", "Names of audio files"),
+            ("video", "Names of video files"),
+            ("image", "Names of images"),
+        ],
+        initial="text",
+        help_text="Workers then hear, watch or see what the columns name. Captions are in columns such as "
+        "text_a_captions, what is said in text_a_transcript, and what an image shows in text_a_alt.",
+    )
+    play_to_end = forms.BooleanField(
+        label="Audio and video must be played to the end",
+        required=False,
+        initial=False,
+        help_text="A page cannot be sent before. What somebody skips does not count. Needs JavaScript.",
+    )
     layout = forms.ChoiceField(
         label="Several texts",
         choices=[("beside", "Side by side on wide screens"), ("below", "One below the other")],
@@ -56,7 +77,7 @@ class FormSettings(ConfigForm):
                 "as",
                 "Shown as",
                 required=False,
-                choices=[("text", "text"), ("chat", "chat"), ("table", "table")],
+                choices=[(name, name) for name in ("text", "chat", "table", *MEDIA)],
             ),
         ],
         help_text="Columns with a context, a source, a reference and so on.",
@@ -99,6 +120,13 @@ class FormSettings(ConfigForm):
         document = config.get("document", "")
         if document and not _COLUMN.fullmatch(document):
             self.add_error("document", _bad_name(document))
+        config["texts_as"] = config.get("texts_as") or "text"
+        if config.get("play_to_end") and not {"audio", "video"} & {
+            config["texts_as"],
+            *(row["as"] for row in config.get("shown") or ()),
+        }:
+            what = "Nothing in this study is played: no column is shown as audio or video."
+            self.add_error("play_to_end", f"{what} Turn this off, or show a column as audio or video.")
         if "questions" in config and "texts" in config:
             for problem in _question_problems(config):
                 self.add_error("questions", problem)
@@ -132,6 +160,16 @@ def _no_single_text(config: Json, of: str) -> str:
     return ""
 
 
+#: What is in a column of texts.
+NOUNS = {"text": "texts", "audio": "recordings", "video": "videos", "image": "images"}
+
+
+def _needs_words(record: Record) -> bool:
+    """Whether a question of this kind draws the texts that it is about."""
+    question = build(record)
+    return question.shows_text or question.of_one_text
+
+
 def _question_problems(config: Json) -> Iterator[str]:
     """Questions about what the study does not show, and conditions on answers about something else."""
     records: Sequence[Record] = config["questions"]
@@ -144,6 +182,14 @@ def _question_problems(config: Json) -> Iterator[str]:
             yield f"{start} is about each segment, but the study names no column in document."
         elif build(record).of_one_text and (what := _no_single_text(config, record["of"])):
             yield f"{start} needs a single text. {what}"
+        if record["topic"] == "playing" and {config["texts_as"], *(row["as"] for row in config.get("shown") or ())} & {
+            "audio",
+            "video",
+        }:
+            yield f"{start}: the page records under “playing” what people played. Choose another topic."
+        if config["texts_as"] != "text" and record["of"] != "segment" and _needs_words(record):
+            what = f"needs texts, but the columns in texts hold {NOUNS[config['texts_as']]}"
+            yield f"{start}: the kind {record['kind']} {what}. Ask about each with a scale, and “of: text”."
         taken = {ID, *config["texts"], *(row["field"] for row in config.get("shown") or ()), config.get("document")}
         for question in build(record).questions:
             if (column := question.given_column) and column in taken:

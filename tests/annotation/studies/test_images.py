@@ -139,7 +139,7 @@ def test_the_console_shows_stores_and_deletes() -> None:
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        ({"alt": "x"}, "Choose a PNG, JPEG or WebP file."),
+        ({"alt": "x"}, "Choose an image or a recording."),
         ({"file": SimpleUploadedFile("a.png", HTML, "image/png"), "alt": "x"}, "This is not a PNG, JPEG or WebP"),
         ({"file": SimpleUploadedFile("a.png", image_file()), "alt": " "}, "Describe what the image shows"),
     ],

@@ -99,6 +99,9 @@ class Careless:
     def read_items(self, rows: list[Row], config: dict[str, Any]) -> tuple[list[ItemData], list[Any]]:
         return [ItemData(name, {}) for name in self.names], []
 
+    def columns(self, config: dict[str, Any]) -> list[Any]:
+        return []
+
 
 @pytest.mark.parametrize(
     ("names", "says"),
