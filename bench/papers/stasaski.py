@@ -1,0 +1,4 @@
+"""Placeholder while the rest is tried."""
+TABLES = ()
+def studies(size, seed, released=None):
+    yield from ()
