@@ -57,8 +57,12 @@ TABLES = (
               kind="figure"),
     Published("Figure 6, GPT-3", "scores out of 5 with GPT-3's texts", "detection", "human_or_machine",
               "Texts judged right, out of 5: gpt3", "The same.", kind="figure"),
-    Published("Table 6.3", "what comments mention, by training", "comments", "coding", "Category by writer’s training",
-              "In percent: *of labels* is what the paper prints and adds up to 100; *of comments* counts comments."),
+    Published("Table 6.3", "what comments mention, by training", "comments", "coding",
+              "Category by writer’s training in percent of labels, as published",
+              "In percent of labels, as printed: a column adds up to 100."),
+    Published("Table 6.3, with intervals", "the same of labels and of comments", "comments", "coding",
+              "Category by writer’s training",
+              "*Of labels* adds up to 100 in each training; *of comments* counts comments, which can have several labels."),
 )  # fmt: skip
 
 

@@ -77,7 +77,8 @@ def write_one(out: Path, published: Published, sections: Mapping[str, Section]) 
     if section is None:
         return None
     if published.kind == "figure":
-        figure = next((one for one in figures_in(section.parts) if published.caption in one.caption), None)
+        figures = [one for one in figures_in(section.parts) if published.caption.lower() in one.caption.lower()]
+        figure = min(figures, key=lambda one: len(one.caption), default=None)
         if figure is None:
             return None
         file = out / FIGURES / f"{slug(published.name)}.png"
@@ -85,7 +86,8 @@ def write_one(out: Path, published: Published, sections: Mapping[str, Section]) 
         draw(figure.svg, file)
         write_whole(file.with_suffix(".csv"), TableFile(slug(published.name), figure.table, section.title).csv)
         return file
-    table = next((one for one in section.tables if published.caption in one.caption and one.rows), None)
+    tables = [one for one in section.tables if published.caption in one.caption and one.rows]
+    table = min(tables, key=lambda one: len(one.caption), default=None)
     if table is None:
         return None
     file = out / TABLES / f"{slug(published.name)}.md"

@@ -25,7 +25,7 @@ TABLES = (
         for task in TASKS
     ),
     *(
-        Published(f"decTest figure, {task}", "scores by temperature", f"decTest {task}", "diversity", "absHDS by temperature",
+        Published(f"decTest figure, {task}", "scores by temperature", f"decTest {task}", "diversity", "absHDS against temperature",
                   "One panel per file.", kind="figure")
         for task in TASKS
     ),

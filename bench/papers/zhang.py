@@ -16,7 +16,7 @@ DECODERS = {"temperature": ((0.6, 0.7, 0.8, 0.9, 1.0), (32.0, 48.0, 64.0, 80.0, 
             "top_p": ((0.3, 0.46, 0.63, 0.79, 0.95), (14.0, 33.0, 52.0, 70.0, 90.0))}  # fmt: skip
 SIZES = {
     "published": {"contexts": 48, "samples": 10, "tasks": 1930, "aa": 150, "inter": 300, "trap": 100},
-    "small": {"contexts": 6, "samples": 3, "tasks": 60, "aa": 20, "inter": 20, "trap": 20},
+    "small": {"contexts": 6, "samples": 3, "tasks": 60, "aa": 20, "inter": 60, "trap": 20},
 }
 TABLES = (
     Published("Figure 1", "the likelihood trap: mean rating by log p", "likelihood trap", "systems",
@@ -41,6 +41,9 @@ TABLES = (
               "Agreement on pairs of texts", "Published: 0.1964 over 14,760 pair ratings."),
     Published("Appendix A, A/A", "Cohen's κ of two pools", "a-a test", "systems",
               "Agreement on pairs of texts", "Published: 0.1957 over 2,968 pair ratings."),
+    Published("Appendix A, A/A by time of day", "Cohen's κ of people who came earlier and later", "inter-rater", "systems",
+              "Agreement on pairs by time of day",
+              "Pools are cut at the median hour of the workers' first submissions; tasks with several raters count."),
     Published("Appendix A, A/A scores", "scores in each pool", "a-a test", "systems", "Scores by pool",
               "Each pool's own comparisons. One pool worked in the morning, the other in the evening."),
 )  # fmt: skip
@@ -52,7 +55,7 @@ def studies(size: str, seed: int) -> Iterator[tuple[str, StudyData]]:
     yield "quality", quality("zhang_quality", contexts, samples, n["tasks"], raters=1, seed=seed)
     yield "inter-rater", quality("zhang_inter_rater", contexts, samples, n["inter"] // 5, raters=5, seed=seed + 1)
     yield "a-a test", quality("zhang_aa", contexts, samples, n["aa"], raters=2, seed=seed + 2)
-    yield "likelihood trap", likelihood_trap(contexts // 4 or 1, n["trap"], seed + 3)
+    yield "likelihood trap", likelihood_trap(max(5, contexts // 4), n["trap"], seed + 3)
 
 
 def quality(file: str, contexts: int, samples: int, tasks: int, *, raters: int, seed: int) -> StudyData:
