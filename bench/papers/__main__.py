@@ -1,9 +1,10 @@
 """Every table and figure of a paper, from simulated workers at the published size.
 
-Writes a folder for each paper with a file for every table and figure under the paper's name, the reports they come from,
-the data, and a README that says what differs. Nothing is needed but this repository.
+Writes a folder for each paper with a file for every table and figure under the paper's name, the reports they come
+from, the data, and a README that says what differs. Nothing is needed but this repository.
 
     python -m bench.papers OUT [--paper clark …] [--size published|small] [--seed 1] [--released DIR]
+                           [--nli MODEL]
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from analysis.data import StudyData
+from analysis.report.blocks import Section
 from bench.papers import clark, giulianelli, stasaski, tevet, zhang
 from bench.papers.folder import Missing, write_folder
 from bench.papers.published import Published
@@ -35,13 +36,22 @@ PAPERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def write_paper(name: str, out: Path, *, size: str, seed: int, draws: int, released: Path | None) -> list[Missing]:
+def write_paper(
+    name: str,
+    out: Path,
+    *,
+    size: str = "published",
+    seed: int = 1,
+    draws: int = 1_000,
+    released: Path | None = None,
+    nli: str = "",
+) -> list[Missing]:
     """The folder of one paper. Needs Django with a database that has its tables."""
     paper = PAPERS[name]
     tables: Sequence[Published] = paper.TABLES
-    make = partial(paper.studies, size, seed)
-    with_texts = name in ("tevet", "stasaski")
-    studies: Iterator[tuple[str, StudyData]] = make(released=released) if with_texts else make()
+    options: dict[str, Any] = {"released": released} if name in ("tevet", "stasaski") else {}
+    options |= {"nli": nli} if name == "stasaski" else {}
+    studies: Iterator[tuple[str, StudyData | list[Section]]] = paper.studies(size, seed, **options)
     return write_folder(out / name, studies, tables, title=TITLES[name], size=size, seed=seed, draws=draws)
 
 
@@ -58,6 +68,9 @@ def main(argv: list[str]) -> int:
         metavar="DIR",
         help="Tevet & Berant's released sets (diversity-eval), for their texts and scores instead of made-up ones",
     )
+    parser.add_argument(
+        "--nli", default="", metavar="MODEL", help="hub name or folder of an NLI model, for Stasaski & Hearst's metrics"
+    )
     arguments = parser.parse_args(argv)
     if arguments.released is not None and not (arguments.released / "conTest").is_dir():
         parser.error(f"{arguments.released}: has no folder conTest; name the folder with conTest and decTest")
@@ -72,7 +85,7 @@ def main(argv: list[str]) -> int:
             began = time.monotonic()
             missing = write_paper(
                 name, arguments.out, size=arguments.size, seed=arguments.seed, draws=arguments.draws,
-                released=arguments.released,
+                released=arguments.released, nli=arguments.nli,
             )  # fmt: skip
             print(f"{arguments.out / name}: {time.monotonic() - began:.0f} s", flush=True)
             for one in missing:

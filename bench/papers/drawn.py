@@ -6,6 +6,7 @@ The description of a study (questions, scales, arms, sections of the report) is 
 
 from __future__ import annotations
 
+import io
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -23,10 +24,12 @@ from analysis.study_tables import ItemRow, OfferRow, OwnRatingRow, RatingRow, Su
 FILES = Path(__file__).parents[2] / "examples" / "published"
 BEGAN = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 WORDS = (
-    "the a one every small old green quiet early late next door river garden friend letter window train story morning "
-    "road house dog teacher summer letter market kitchen song light stone boat neighbour walked opened carried found "
-    "left waited called wanted turned heard again slowly home today because under behind without before after"
-).split()
+    *("the", "a", "one", "every", "small", "old", "green", "quiet", "early", "late", "next", "door", "river", "garden"),
+    *("friend", "letter", "window", "train", "story", "morning", "road", "house", "dog", "teacher", "summer", "stone"),
+    *("market", "kitchen", "song", "light", "boat", "neighbour", "walked", "opened", "carried", "found", "left"),
+    *("waited", "called", "wanted", "turned", "heard", "again", "slowly", "home", "today", "because", "under"),
+    *("behind", "without", "before", "after"),
+)
 
 
 def description_of(name: str, **values: Any) -> StudyDescription:
@@ -41,8 +44,7 @@ def description_of(name: str, **values: Any) -> StudyDescription:
         if line.startswith("slug:")
     )  # fmt: skip
     if not Study.objects.filter(slug=slug).exists():
-        with open("/dev/null", "w") as nowhere:
-            call_command("study", "apply", str(FILES / f"{name}.yaml"), stdout=nowhere)
+        call_command("study", "apply", str(FILES / f"{name}.yaml"), stdout=io.StringIO())
     described = describe_study(Study.objects.get(slug=slug))
     return replace(described, status="Live", live_at=BEGAN, **values)
 

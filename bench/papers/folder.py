@@ -1,9 +1,9 @@
-"""The folder of one paper: reports of its studies, a file for every table and figure under the paper's name, a README."""
+"""The folder of one paper: its studies' reports, a file for every table and figure by the paper's name, a README."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ class Missing:
 
 def write_folder(
     out: Path,
-    studies: Iterable[tuple[str, StudyData]],
+    studies: Iterable[tuple[str, StudyData | list[Section]]],
     tables: Sequence[Published],
     *,
     title: str,
@@ -42,30 +42,40 @@ def write_folder(
     """Write everything about one paper. Returns what is missing, which the README names, too."""
     sizes: dict[str, str] = {}
     files: dict[Published, Path] = {}
+    names: list[str] = []
     for name, data in studies:
-        source = source_of(data, draws, seed)
-        sections, report = make_sections(source), out / REPORTS / slug(name)
-        made_at = datetime.now(UTC)
-        page, numbers = as_page(source, sections, made_at), as_json(source, sections, made_at)
-        write_files(report, page=page, numbers=numbers)
-        save_pngs(report)
-        write_bundle_folder(data, report / "bundle")
-        used = data.submissions
-        sizes[name] = (
-            f"{len(data.items):,} items, {used['worker'].nunique():,} workers, {len(used):,} submissions, "
-            f"{len(data.ratings):,} ratings"
-        )
+        names.append(name)
+        if isinstance(data, StudyData):
+            sections = write_report(data, out / REPORTS / slug(name), seed=seed, draws=draws)
+            used = data.submissions
+            sizes[name] = (
+                f"{len(data.items):,} items, {used['worker'].nunique():,} workers, {len(used):,} submissions, "
+                f"{len(data.ratings):,} ratings"
+            )
+        else:
+            sections = data
         by_key = {section.key: section for section in sections}
         for published in (one for one in tables if one.study == name):
             if file := write_one(out, published, by_key):
                 files[published] = file
-    missing = [Missing(one, why_missing(one, sizes)) for one in tables if one not in files]
+    out.mkdir(parents=True, exist_ok=True)
+    missing = [Missing(one, why_missing(one, names)) for one in tables if one not in files]
     readme = readme_of(tables, files, sizes, missing, out=out, title=title, size=size, seed=seed)
     write_whole(out / "README.md", readme)
     return missing
 
 
-def why_missing(published: Published, studies: Mapping[str, str]) -> str:
+def write_report(data: StudyData, report: Path, *, seed: int, draws: int) -> list[Section]:
+    """The study's report with its figures, and its bundle. Returns the sections."""
+    source = source_of(data, draws, seed)
+    sections, made_at = make_sections(source), datetime.now(UTC)
+    write_files(report, page=as_page(source, sections, made_at), numbers=as_json(source, sections, made_at))
+    save_pngs(report)
+    write_bundle_folder(data, report / "bundle")
+    return sections
+
+
+def why_missing(published: Published, studies: Collection[str]) -> str:
     if published.study not in studies:
         return f"the study “{published.study}” was not made"
     return f"the report of “{published.study}” has no “{published.caption}”"
@@ -140,12 +150,12 @@ def readme_of(
             lines.append(f"| {one.name} | {one.subject} | [{path}]({path}) | {one.differs} |")
     lines += [
         "",
-        "Tables are Markdown, rounded as in the report, with a CSV file of the same name that has every number unrounded "
-        "with the ends of intervals. Figures are PNG, with their numbers as CSV.",
+        "Tables are Markdown, rounded as in the report, with a CSV file of the same name that has every number "
+        "unrounded with the ends of intervals. Figures are PNG, with their numbers as CSV.",
         "",
-        "| Study | Size | Report | Its data |",
-        "|---|---|---|---|",
     ]
+    if sizes:
+        lines += ["| Study | Size | Report | Its data |", "|---|---|---|---|"]
     for name, facts in sizes.items():
         folder = f"{REPORTS}/{slug(name)}"
         lines.append(f"| {name} | {facts} | [{PAGE}]({folder}/{PAGE}) | [bundle]({folder}/bundle) |")

@@ -23,34 +23,71 @@ _PROBES = {"words": "lexical", "parts of speech": "syntactic", "meaning": "seman
 _FIGURES = {"lexical": "Single words", "syntactic": "part-of-speech", "semantic": "sentence embeddings"}
 TABLES = (
     *(
-        Published(f"Figure 2, {task}, {probe}", "how far people's texts differ", task, "variability",
-                  f"Distance between people’s texts: {probe}",
-                  "One task per study, so its panels are one file each.", kind="figure")
+        Published(
+            f"Figure 2, {task}, {probe}",
+            "how far people's texts differ",
+            task,
+            "variability",
+            f"Distance between people’s texts: {probe}",
+            "One task per study, so its panels are one file each.",
+            kind="figure",
+        )
         for task in TASKS
         for probe in _PROBES.values()
     ),
     *(
-        Published(f"Table of means, {task}", "H of people, with intervals over contexts", task, "variability",
-                  "How far people’s texts differ", "All nine distances.")
+        Published(
+            f"Table of means, {task}",
+            "H of people, with intervals over contexts",
+            task,
+            "variability",
+            "How far people’s texts differ",
+            "All nine distances.",
+        )
         for task in TASKS
     ),
     *(
-        Published(f"Figure 3, {task}", "μM − μH, μC − μH and Wasserstein distances by decoder", task, "variability",
-                  "How texts fit people’s variability",
-                  "The paper draws distributions; the table has their means for all three probes, and the human control "
-                  "where there are more than five texts by people.")
+        Published(
+            f"Figure 3, {task}",
+            "μM − μH, μC − μH and Wasserstein distances by decoder",
+            task,
+            "variability",
+            "How texts fit people’s variability",
+            "The paper draws distributions; the table has their means for all three probes, and the human control "
+            "where there are more than five texts by people.",
+        )
         for task in TASKS
     ),
-    Published("Figure 4", "misfit by decoder", "story", "variability", "Misfit by decoder", "Means with intervals.",
-              kind="figure"),
+    Published(
+        "Figure 4",
+        "misfit by decoder",
+        "story",
+        "variability",
+        "Misfit by decoder",
+        "Means with intervals.",
+        kind="figure",
+    ),
     *(
-        Published(f"Figure 5, {decoder}", "misfit over contexts", "dialogue", "variability", f"Misfit of {decoder}",
-                  "The distribution over single contexts.", kind="figure")
+        Published(
+            f"Figure 5, {decoder}",
+            "misfit over contexts",
+            "dialogue",
+            "variability",
+            f"Misfit of {decoder}",
+            "The distribution over single contexts.",
+            kind="figure",
+        )
         for decoder in ("ancestral", "nucleus=0.9")
     ),
-    Published("Table 1", "contexts with the worst fit, with texts", "dialogue", "variability",
-              "Contexts where ancestral fits worst", "Ten contexts per decoder, with one text by each side."),
-)  # fmt: skip
+    Published(
+        "Table 1",
+        "contexts with the worst fit, with texts",
+        "dialogue",
+        "variability",
+        "Contexts where ancestral fits worst",
+        "Ten contexts per decoder, with one text by each side.",
+    ),
+)
 
 
 def studies(size: str, seed: int) -> Iterator[tuple[str, StudyData]]:

@@ -20,30 +20,65 @@ Sets = list[tuple[str, str, float, list[str], float, dict[str, float]]]
 
 TABLES = (
     *(
-        Published(f"decTest, {task}", "ρ of absHDS and metrics with the temperature", f"decTest {task}", "diversity",
-                  "Scores against temperature", "A column of the paper's table per file. ρ has an interval.")
+        Published(
+            f"decTest, {task}",
+            "ρ of absHDS and metrics with the temperature",
+            f"decTest {task}",
+            "diversity",
+            "Scores against temperature",
+            "A column of the paper's table per file. ρ has an interval.",
+        )
         for task in TASKS
     ),
     *(
-        Published(f"decTest figure, {task}", "scores by temperature", f"decTest {task}", "diversity", "absHDS against temperature",
-                  "One panel per file.", kind="figure")
+        Published(
+            f"decTest figure, {task}",
+            "scores by temperature",
+            f"decTest {task}",
+            "diversity",
+            "absHDS against temperature",
+            "One panel per file.",
+            kind="figure",
+        )
         for task in TASKS
     ),
     *(
-        Published(f"Table 5, {task}", "conTest: ρ and OCA of people and of every metric", f"conTest {task}", "diversity",
-                  "Scores against content_diversity",
-                  "The paper prints two decimals without intervals. Neural metrics are columns of the items' file "
-                  "(`python -m analysis diversity --metric …`).")
+        Published(
+            f"Table 5, {task}",
+            "conTest: ρ and OCA of people and of every metric",
+            f"conTest {task}",
+            "diversity",
+            "Scores against content_diversity",
+            "The paper prints two decimals without intervals. Neural metrics are columns of the items' file "
+            "(`python -m analysis diversity --metric …`).",
+        )
         for task in TASKS
     ),
-    Published("Table 5, simHDS", "the same from similarity of pairs", "simHDS", "diversity",
-              "Scores against content_diversity", "The score is minus the mean similarity of all pairs."),
-    Published("Table 5, aspHDS", "the same about one aspect", "aspHDS", "diversity",
-              "Scores against content_diversity", "Content is the aspect here."),
-    Published("Table 5, rnkHDS", "which of two sets is more diverse", "rnkHDS", "diversity",
-              "Scores against content_diversity",
-              "ρ over both orders of each pair, and the accuracy of the sign; metrics by their differences."),
-)  # fmt: skip
+    Published(
+        "Table 5, simHDS",
+        "the same from similarity of pairs",
+        "simHDS",
+        "diversity",
+        "Scores against content_diversity",
+        "The score is minus the mean similarity of all pairs.",
+    ),
+    Published(
+        "Table 5, aspHDS",
+        "the same about one aspect",
+        "aspHDS",
+        "diversity",
+        "Scores against content_diversity",
+        "Content is the aspect here.",
+    ),
+    Published(
+        "Table 5, rnkHDS",
+        "which of two sets is more diverse",
+        "rnkHDS",
+        "diversity",
+        "Scores against content_diversity",
+        "ρ over both orders of each pair, and the accuracy of the sign; metrics by their differences.",
+    ),
+)
 
 
 def studies(size: str, seed: int, released: Path | None = None) -> Iterator[tuple[str, StudyData]]:
@@ -65,7 +100,9 @@ def sets_of(test: str, task: str, many: int, seed: int, released: Path | None) -
         stem = {"conTest": "con_test", "decTest": "dec_test"}[test]
         frame = pd.read_csv(released / test / f"{stem}_200_with_hds_{TASKS[task]}.csv", keep_default_na=False)
         columns = [name for name in frame if name.startswith("resp_")]
-        metrics = {name: name.removeprefix("metric_") for name in ("metric_BertScore", "metric_SentBert") if name in frame}
+        metrics = {
+            name: name.removeprefix("metric_") for name in ("metric_BertScore", "metric_SentBert") if name in frame
+        }
         return [
             (row["sample_id"], row["context"], float(row["label_value"]), [str(row[name]) for name in columns],
              float(row["metric_abs_hds_mean"]), {key: float(row[name]) for name, key in metrics.items()})
@@ -75,7 +112,7 @@ def sets_of(test: str, task: str, many: int, seed: int, released: Path | None) -
     sets: Sets = []
     for at in range(many):
         label = float(at % 2) if test == "conTest" else round(0.2 + at // 2 % 100 / 100, 2)
-        spread = 0.15 + 0.7 * (label if test == "conTest" else (label - 0.2)) + rng.normal(0, 0.12)
+        spread = 0.25 + (0.35 * label if test == "conTest" else 0.6 * (label - 0.2)) + rng.normal(0, 0.16)
         shared = words.sample(WORDS, 6)
         texts = [
             sentence(words, 8, [*shared * 3, *words.sample(WORDS, int(np.clip(spread, 0.02, 1) * 40))])

@@ -15,38 +15,102 @@ DECODERS = {"temperature": ((0.6, 0.7, 0.8, 0.9, 1.0), (32.0, 48.0, 64.0, 80.0, 
             "top_k": ((2, 8, 32, 128, 512), (18.0, 42.0, 60.0, 75.0, 89.0)),
             "top_p": ((0.3, 0.46, 0.63, 0.79, 0.95), (14.0, 33.0, 52.0, 70.0, 90.0))}  # fmt: skip
 SIZES = {
-    "published": {"contexts": 48, "samples": 10, "tasks": 1930, "aa": 150, "inter": 300, "trap": 100},
+    "published": {"contexts": 48, "samples": 10, "tasks": 1930, "aa": 150, "inter": 740, "trap": 100},
     "small": {"contexts": 6, "samples": 3, "tasks": 60, "aa": 20, "inter": 60, "trap": 20},
 }
 TABLES = (
-    Published("Figure 1", "the likelihood trap: mean rating by log p", "likelihood trap", "systems",
-              "Mean rating of 5 texts with neighbouring log-probabilities",
-              "Each point is the mean of five texts, as in the paper; the next file has ten bins with intervals.",
-              kind="figure"),
-    Published("Figure 1, with intervals", "the same in ten bins", "likelihood trap", "systems",
-              "Mean rating by log-probability, with 95%", "Intervals are about new contexts and new workers.",
-              kind="figure"),
-    Published("Figure 1, turning point", "where quality falls again", "likelihood trap", "systems",
-              "Tests of a turning point", "The paper has no test. The turn has an interval."),
-    Published("Figure 2a", "scores of the systems by diversity", "quality", "systems", "Scores from texts rated together",
-              "The paper has curves; the table has the numbers with intervals and ranks."),
-    Published("Figure 2b", "quality against entropy, a line for each family of decoders", "quality", "systems",
-              "Quality against diversity",
-              "Every system has its name. Entropy is −mean log q in nats, from the items' column log_q.", kind="figure"),
-    Published("Figure 2b, numbers", "the same as a table", "quality", "systems", "Quality against diversity",
-              "Entropy, score and mean rating of each system."),
-    Published("Section 4.2", "families of decoders", "quality", "systems", "Families of decoders",
-              "One family's texts against those of the others."),
-    Published("Appendix A, inter-rater", "Fleiss' κ of pairs", "inter-rater", "systems",
-              "Agreement on pairs of texts", "Published: 0.1964 over 14,760 pair ratings."),
-    Published("Appendix A, A/A", "Cohen's κ of two pools", "a-a test", "systems",
-              "Agreement on pairs of texts", "Published: 0.1957 over 2,968 pair ratings."),
-    Published("Appendix A, A/A by time of day", "Cohen's κ of people who came earlier and later", "inter-rater", "systems",
-              "Agreement on pairs by time of day",
-              "Pools are cut at the median hour of the workers' first submissions; tasks with several raters count."),
-    Published("Appendix A, A/A scores", "scores in each pool", "a-a test", "systems", "Scores by pool",
-              "Each pool's own comparisons. One pool worked in the morning, the other in the evening."),
-)  # fmt: skip
+    Published(
+        "Figure 1",
+        "the likelihood trap: mean rating by log p",
+        "likelihood trap",
+        "systems",
+        "Mean rating of 5 texts with neighbouring log-probabilities",
+        "Each point is the mean of five texts, as in the paper; the next file has ten bins with intervals.",
+        kind="figure",
+    ),
+    Published(
+        "Figure 1, with intervals",
+        "the same in ten bins",
+        "likelihood trap",
+        "systems",
+        "Mean rating by log-probability, with 95%",
+        "Intervals are about new contexts and new workers.",
+        kind="figure",
+    ),
+    Published(
+        "Figure 1, turning point",
+        "where quality falls again",
+        "likelihood trap",
+        "systems",
+        "Tests of a turning point",
+        "The paper has no test. The turn has an interval.",
+    ),
+    Published(
+        "Section 4, scores",
+        "which system is better, from texts rated together",
+        "quality",
+        "systems",
+        "Scores from texts rated together",
+        "Scores with intervals and possible ranks, which the paper does not have.",
+    ),
+    Published(
+        "Figure 2b",
+        "quality against entropy, a line for each family of decoders",
+        "quality",
+        "systems",
+        "Quality against diversity",
+        "Every system has its name. Entropy is −mean log q in nats, from the items' column log_q.",
+        kind="figure",
+    ),
+    Published(
+        "Figure 2b, numbers",
+        "the same as a table",
+        "quality",
+        "systems",
+        "Quality against diversity",
+        "Entropy, score and mean rating of each system.",
+    ),
+    Published(
+        "Section 4, families",
+        "families of decoders",
+        "quality",
+        "systems",
+        "Families of decoders",
+        "One family's texts against those of the others.",
+    ),
+    Published(
+        "Appendix A, inter-rater",
+        "Fleiss' κ of pairs",
+        "inter-rater",
+        "systems",
+        "Agreement on pairs of texts",
+        "Published: 0.1964 over 14,760 pair ratings.",
+    ),
+    Published(
+        "Appendix A, A/A",
+        "Cohen's κ of two pools",
+        "a-a test",
+        "systems",
+        "Agreement on pairs of texts",
+        "Published: 0.1957 over 2,968 pair ratings.",
+    ),
+    Published(
+        "Appendix A, A/A by time of day",
+        "Cohen's κ of people who came earlier and later",
+        "inter-rater",
+        "systems",
+        "Agreement on pairs by time of day",
+        "Pools are cut at the median hour of the workers' first submissions; tasks with several raters count.",
+    ),
+    Published(
+        "Appendix A, A/A scores",
+        "scores in each pool",
+        "a-a test",
+        "systems",
+        "Scores by pool",
+        "Each pool's own comparisons. One pool worked in the morning, the other in the evening.",
+    ),
+)
 
 
 def studies(size: str, seed: int) -> Iterator[tuple[str, StudyData]]:
@@ -64,7 +128,11 @@ def quality(file: str, contexts: int, samples: int, tasks: int, *, raters: int, 
     Quality falls with entropy, more for the temperature, and nucleus sampling is a little better at the same entropy.
     """
     rng, study = np.random.default_rng(seed), Drawn(description_of(file))
-    systems = {f"{family}={value:g}": (family, entropy) for family, of in DECODERS.items() for value, entropy in zip(*of)}
+    systems = {
+        f"{family}={value:g}": (family, entropy)
+        for family, of in DECODERS.items()
+        for value, entropy in zip(*of, strict=True)
+    }
     above = {"temperature": -0.15, "top_k": 0.0, "top_p": 0.1}
     merit: dict[str, float] = {}
     for at in range(contexts):

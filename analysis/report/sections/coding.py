@@ -193,7 +193,9 @@ def printed_table(factor: str, what: str, shares: Sequence[LevelShare]) -> Table
     columns = [Column(what.capitalize(), "text", shows=str)]
     columns += [Column(level, digits=1, shows=percent(level)) for level in levels]
     comments = {share.level: share.comments for share in shares}
-    note = f"Percent of all labels of a column’s comments: {', '.join(f'{name} {n:,}' for name, n in comments.items())}."
+    note = (
+        f"Percent of all labels of a column’s comments: {', '.join(f'{name} {n:,}' for name, n in comments.items())}."
+    )
     return Table(f"{what.capitalize()} by {factor} in percent of labels, as published", columns, list(rows), note)
 
 

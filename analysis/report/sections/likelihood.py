@@ -186,8 +186,8 @@ def turn_table(curve: Quadratic, lines: TwoLines, clusters: str) -> Table:
 
 
 def neighbours(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Texts in the order of their log-probability, five to a point as published (Zhang et al. 2020, Figure 1): ``x`` and
-    ``rating``, the means of a point's texts, and ``texts``. With too many points for a plot, a point has more texts;
+    """Texts in the order of their log-probability, five to a point as published (Zhang et al. 2020, Figure 1): ``x``
+    and ``rating``, the means of a point's texts, and ``texts``. With too many points for a plot, a point has more texts;
     the second value says how many."""
     texts = frame.groupby("item", sort=False).agg(x=("x", "first"), rating=("value", "mean")).sort_values("x")
     per_point = max(PER_POINT, math.ceil(len(texts) / MOST_POINTS))
@@ -208,7 +208,8 @@ def points_figure(source: Source, topic: str, points: pd.DataFrame, per_point: i
         Column("Mean rating", shows="rating"),
         Column("Texts", shows="texts"),
     ]
-    return Figure(svg, f"{title}: every text counts once.", Table(title, columns, points.to_dict("records"), fold=True))
+    table = Table(title, columns, points.to_dict("records"), fold=True)
+    return Figure(svg, f"{title}: every text counts once.", table)
 
 
 def bins_figure(source: Source, bins: list[Bin], clusters: str) -> Figure:

@@ -36,6 +36,8 @@ PARAMETER = re.compile(r"\s*[=:]\s*-?\d[\d.e-]*")
 
 #: Fewer workers are no pool.
 FEWEST_OF_POOL = 5
+#: More ways to make an interval than anybody reads one by one.
+MOST_WAYS = 3
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def add_pools(source: Source, section: Section, rated: Rated) -> None:
     the pools are people who came earlier and later in the day."""
     arms = source.arms
     pool_of = rated.ratings["arm"]
-    if not arms:
+    if not source.description.has_arms:
         by_hour = pools_by_hour(source, rated)
         if by_hour is None:
             return
@@ -143,11 +145,11 @@ def add_pools(source: Source, section: Section, rated: Rated) -> None:
 
 def pools_by_hour(source: Source, rated: Rated) -> tuple[list[str], pd.Series] | None:
     """Two pools of workers by the hour (UTC) at which each first sent work, cut at the median worker: their names, and
-    the pool of every rating. None without tasks that several people rated, or if all came at the same time.
+    the pool of every rating. None without texts that several people rated, or if all came at the same time.
 
     Zhang et al. 2020 (appendix A) made the pools of their A/A test so.
     """
-    raters = rated.ratings.groupby("hit")["worker"].nunique()
+    raters = rated.ratings.groupby("item")["worker"].nunique()
     if raters.max() < 2:
         return None
     first = source.data.submissions.sort_values("received_at").drop_duplicates("worker").set_index("worker")
@@ -156,7 +158,7 @@ def pools_by_hour(source: Source, rated: Rated) -> tuple[list[str], pd.Series] |
     cut = float(hours.median())
     if not FEWEST_OF_POOL <= int((hours < cut).sum()) <= len(hours) - FEWEST_OF_POOL:
         return None
-    clock = f"{int(cut):02d}:{int(round(cut % 1 * 60)) % 60:02d} UTC"
+    clock = f"{int(cut):02d}:{int(cut % 1 * 60):02d} UTC"
     names = [f"before {clock}", f"from {clock}"]
     pools = rated.ratings["worker"].map(hours.map(lambda hour: names[int(hour >= cut)]))
     return names, pools
@@ -180,8 +182,8 @@ def add_agreement_of_pools(section: Section, rated: Rated, pools: pd.Series, nam
     if math.isnan(kappa.value):
         return
     note = (
-        "An A/A test without arms: workers who first came earlier and later in the day are two pools. They should agree "
-        "like any two people. Intervals are about new contexts and new workers."
+        "An A/A test without arms: people who first came earlier and later in the day are two pools, who should agree "
+        "like any two people. Intervals are about new contexts and workers."
     )
     title = f"Cohen’s κ, {names[0]} against {names[1]}"
     section.add(estimates_table("Agreement on pairs by time of day", {title: kappa}, note=note))
@@ -213,6 +215,9 @@ def ranks_in_words(rank: tuple[int, int, int]) -> str:
 
 
 def ways(*scores: SystemScores) -> str:
-    """How the intervals were made; the same way is named once."""
+    """How the intervals were made; the same way is named once, and many are summed up."""
     estimates: list[Estimate] = [estimate for of in scores for estimate in of.estimates.values()]
-    return "".join(f"{way} " for way in dict.fromkeys(how(estimate) for estimate in estimates) if way)
+    named = [way for way in dict.fromkeys(how(estimate) for estimate in estimates) if way]
+    if len(named) > MOST_WAYS:
+        return "Intervals are clustered as far as each system’s texts go; report.json has every one's clusters. "
+    return "".join(f"{way} " for way in named)
