@@ -20,12 +20,12 @@ SKILL = {("none", "gpt2"): 0.35, ("none", "gpt3"): 0.0, ("instructions", "gpt3")
          ("examples", "gpt3"): 0.22, ("comparison", "gpt3"): 0.1}  # fmt: skip
 #: How much higher writers rate their texts with suggestions, and other people do, in points of seven.
 OWN = {
-    "clark_mil_story": dict(creative=0.3, coherent=-0.7, entertaining=0.2, grammatical=0.1, satisfied=-0.4),
-    "clark_slogan": dict(creative=-0.2, catchy=-0.3, relevant=0.1, satisfied=-0.2),
+    "clark_mil_story": {"creative": 0.3, "coherent": -0.7, "entertaining": 0.2, "grammatical": 0.1, "satisfied": -0.4},
+    "clark_slogan": {"creative": -0.2, "catchy": -0.3, "relevant": 0.1, "satisfied": -0.2},
 }
 OTHERS = {
-    "clark_story_ratings": dict(creative=0.2, coherent=-0.4, entertaining=0.1, grammatical=0.0, liked=-0.2),
-    "clark_slogan_ratings": dict(creative=-0.1, catchy=-0.2, relevant=0.0, liked=-0.1),
+    "clark_story_ratings": {"creative": 0.2, "coherent": -0.4, "entertaining": 0.1, "grammatical": 0.0, "liked": -0.2},
+    "clark_slogan_ratings": {"creative": -0.1, "catchy": -0.2, "relevant": 0.0, "liked": -0.1},
 }
 SIZES = {
     "published": {"workers": 130, "texts": 50, "writers": 9, "raters": 60, "authors": 50, "stories": 60},

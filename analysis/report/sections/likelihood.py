@@ -187,7 +187,7 @@ def turn_table(curve: Quadratic, lines: TwoLines, clusters: str) -> Table:
 
 def neighbours(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Texts in the order of their log-probability, five to a point as published (Zhang et al. 2020, Figure 1): ``x``
-    and ``rating``, the means of a point's texts, and ``texts``. With too many points for a plot, a point has more texts;
+    and ``rating``, the means of a point's texts, and ``texts``. With too many points for a plot, each has more texts;
     the second value says how many."""
     texts = frame.groupby("item", sort=False).agg(x=("x", "first"), rating=("value", "mean")).sort_values("x")
     per_point = max(PER_POINT, math.ceil(len(texts) / MOST_POINTS))
