@@ -67,7 +67,9 @@ def test_points_of_the_likelihood_trap_are_means_of_five_texts_as_published(tmp_
 def test_pools_by_time_of_day_are_two_halves_of_the_workers(tmp_path: Path) -> None:
     """Zhang et al. 2020, appendix A: two disjoint pools by when people worked."""
     write_paper("zhang", tmp_path, size="small", draws=40)
-    section = json.loads((tmp_path / "zhang" / REPORTS / "inter-rater" / "report.json").read_text())["sections"]["systems"]
+    section = json.loads((tmp_path / "zhang" / REPORTS / "inter-rater" / "report.json").read_text())["sections"][
+        "systems"
+    ]
     assert -1 < section["agreement_by_time_of_day"]["value"] < 1
     assert section["pools"] and section["agreement_by_time_of_day"]["n"] > 0
 

@@ -38,7 +38,9 @@ def test_every_published_design_is_compared() -> None:
 def test_every_cell_of_the_detection_design_has_its_workers_and_pay() -> None:
     """Six cells without training and nine with one, GPT-3 only (chapter 6); 1.25, 1.25, 1.75 and 2.25 USD."""
     document = yaml.safe_load((FOLDER / "clark_detection.yaml").read_text("utf-8"))
-    cells = {(arm["factors"]["training"], arm["factors"]["model"], arm["factors"]["domain"]) for arm in document["arms"]}
+    cells = {
+        (arm["factors"]["training"], arm["factors"]["model"], arm["factors"]["domain"]) for arm in document["arms"]
+    }
     trained = [("none", "gpt2"), *((name, "gpt3") for name in ("none", "instructions", "examples", "comparison"))]
     assert cells == {(*of, domain) for of in trained for domain in ("story", "news", "recipe")}
     pay = {"none": 1.25, "instructions": 1.25, "examples": 1.75, "comparison": 2.25}
