@@ -111,7 +111,7 @@ TABLES = (
         "sentence choice",
         "preference",
         "the paper’s test",
-        "The paper's binomial test beside ours, which respects that texts and workers differ.",
+        "The paper's binomial test. The report also has the share about new passages and workers.",
     ),
     Published(
         "Section 4.5, choices",
