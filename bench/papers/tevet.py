@@ -99,7 +99,7 @@ def sets_of(test: str, task: str, many: int, seed: int, released: Path | None) -
     if released is not None:
         stem = {"conTest": "con_test", "decTest": "dec_test"}[test]
         frame = pd.read_csv(released / test / f"{stem}_200_with_hds_{TASKS[task]}.csv", keep_default_na=False)
-        columns = [name for name in frame if name.startswith("resp_")]
+        columns = [name for name in map(str, frame.columns) if name.startswith("resp_")]
         metrics = {
             name: name.removeprefix("metric_") for name in ("metric_BertScore", "metric_SentBert") if name in frame
         }
