@@ -106,7 +106,7 @@ def sets_of(test: str, task: str, many: int, seed: int, released: Path | None) -
         return [
             (row["sample_id"], row["context"], float(row["label_value"]), [str(row[name]) for name in columns],
              float(row["metric_abs_hds_mean"]), {key: float(row[name]) for name, key in metrics.items()})
-            for row in frame.head(many).to_dict("records")
+            for row in (frame if many >= SIZES["published"]["sets"] else frame.head(many)).to_dict("records")
         ]  # fmt: skip
     rng, words = np.random.default_rng([seed, len(test), list(TASKS).index(task)]), random.Random(f"{seed}{test}{task}")
     sets: Sets = []
@@ -128,8 +128,8 @@ def rated(file: str, name: str, sets: Sets, ratings: int, seed: int) -> StudyDat
     rng, study = np.random.default_rng([seed, len(file)]), Drawn(description_of(file, title=name))
     label = "content_diversity" if name.startswith("conTest") else "temperature"
     leniency = rng.normal(0, 0.3, 60)
-    for item, context, value, texts, truth, metrics in sets:
-        key = f"{item}::{value:g}"
+    for number, (item, context, value, texts, truth, metrics) in enumerate(sets):
+        key = f"{number}-{item}"  # a released id may have several sets of one label
         study.add_item(key, context=context, texts=[texts], parameter=(label, value), metrics=metrics)
         for worker in rng.choice(60, ratings, replace=False):
             submission, felt = study.submit(f"worker-{worker}"), truth + leniency[worker]

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from analysis.data import read_bundle
-from bench.papers import clark, zhang
+from analysis.report.build import source_of
+from analysis.report.sections.sets import sets_of, tested
+from bench.papers import clark, tevet, zhang
 from bench.papers.__main__ import PAPERS, write_paper
 from bench.papers.folder import FIGURES, REPORTS, TABLES, slug
 from tests.services import ROOT
@@ -98,6 +100,25 @@ def test_published_sizes_are_the_papers() -> None:
     assert (sizes["contexts"], sizes["samples"], sizes["tasks"], sizes["aa"]) == (48, 10, 1930, 150)
     assert sizes["inter"] * 20 == pytest.approx(14_760, rel=0.01)
     assert clark.SIZES["published"]["writers"] * 3 == 27  # Clark 2021, chapter 2: t tests over 27 texts of an arm
+
+
+@pytest.mark.parametrize(
+    ("task", "sets", "distinct_n", "cos_sim"),
+    [("story", 250, (0.57, 0.77), (0.56, 0.77)), ("prompt", 200, (0.33, 0.68), (0.36, 0.67))],
+)
+def test_with_the_released_sets_the_metrics_are_the_published_ones(
+    task: str, sets: int, distinct_n: tuple[float, float], cos_sim: tuple[float, float], released: Path
+) -> None:
+    """Tevet & Berant 2021, Table 5: ρ and OCA of conTest. The released OCA of both can differ by 0.01."""
+    of_task = tevet.sets_of("conTest", task, 200, 1, released / "diversity-eval")
+    data = tevet.rated("tevet_abs_hds", f"conTest {task}", of_task, 10, 1)
+    source = source_of(data, 10, 1)
+    scored = sets_of(source, source.description.scores[0])
+    assert len(scored.usable) == sets
+    for metric, (rho, oca) in (("distinct-n", distinct_n), ("cos-sim", cos_sim)):
+        test = tested(scored, source, metric)
+        assert test.spearman.value == pytest.approx(rho, abs=0.006), metric
+        assert test.second.value == pytest.approx(oca, abs=0.011), metric
 
 
 @pytest.mark.slow
