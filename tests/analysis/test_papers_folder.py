@@ -13,7 +13,7 @@ import pytest
 
 from analysis.data import read_bundle
 from analysis.report.build import source_of
-from analysis.report.sections.sets import sets_of, tested
+from analysis.report.sections import sets as scored_sets
 from bench.papers import clark, tevet, zhang
 from bench.papers.__main__ import PAPERS, write_paper
 from bench.papers.folder import FIGURES, REPORTS, TABLES, slug
@@ -113,10 +113,10 @@ def test_with_the_released_sets_the_metrics_are_the_published_ones(
     of_task = tevet.sets_of("conTest", task, 200, 1, released / "diversity-eval")
     data = tevet.rated("tevet_abs_hds", f"conTest {task}", of_task, 10, 1)
     source = source_of(data, 10, 1)
-    scored = sets_of(source, source.description.scores[0])
+    scored = scored_sets.sets_of(source, source.description.scores[0])
     assert len(scored.usable) == sets
     for metric, (rho, oca) in (("distinct-n", distinct_n), ("cos-sim", cos_sim)):
-        test = tested(scored, source, metric)
+        test = scored_sets.tested(scored, source, metric)
         assert test.spearman.value == pytest.approx(rho, abs=0.006), metric
         assert test.second.value == pytest.approx(oca, abs=0.011), metric
 
