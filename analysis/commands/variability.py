@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from analysis.commands.output import Outcome, options_used, print_json, without_
 from analysis.diversity.association import Floats
 from analysis.estimate import Estimate
 from analysis.similarity.embedding import MINILM, NoEmbedder, load_embedder
+from analysis.similarity.neural import NoModel, sentence_embedder
 from analysis.tables import InputError, read_objects, read_texts, require_columns, shown
 from analysis.tagging import HANTA, NoTagger, load_tagger
 from analysis.variability import (
@@ -65,8 +67,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument(
         "--embedder",
-        choices=(MINILM, NONE),
-        help=f"for semantic distances: {MINILM} (all-MiniLM-L6-v2; the default if it is installed) or {NONE}",
+        metavar="NAME",
+        help=f"for semantic distances: {MINILM} (all-MiniLM-L6-v2; the default if it is installed), any model of "
+        f"sentence-transformers by its hub name or folder, or {NONE}",
     )
     parser.add_argument(
         "--worst",
@@ -159,7 +162,11 @@ def semantic(
     if args.embedder == NONE:
         return None, ""
     try:
+        if args.embedder not in (None, MINILM):
+            return embedded(productions, sentence_embedder(args.embedder, progress=sys.stderr.isatty())), ""
         vectors = embedded(productions, load_embedder())
+    except NoModel as error:
+        raise InputError("--embedder", shown(args.embedder), str(error)) from error
     except NoEmbedder as error:
         if args.embedder is not None:
             raise InputError("--embedder", shown(args.embedder), str(error)) from error

@@ -12,6 +12,7 @@ from analysis.plots.canvas import LEFT, Axis, Mark, Words, nice_ticks, padded, t
 from analysis.plots.charts import Classes, Group, bars, histogram, intervals, scatter, spread, strip
 from analysis.plots.diverging import diverging
 from analysis.plots.heat_maps import heat_map
+from analysis.plots.point_names import PointName
 from analysis.plots.series import Line, curves, ranges
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Group",
     "Line",
     "Mark",
+    "PointName",
     "Words",
     "bars",
     "curves",

@@ -26,6 +26,7 @@ from analysis.plots.canvas import (
     padded,
     tick_label,
 )
+from analysis.plots.point_names import PointName, draw_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +112,9 @@ def scatter(
     note: str = "",
     across: tuple[float, float] | None = None,
     up: tuple[float, float] | None = None,
+    names: Sequence[str] = (),
 ) -> Markup:
-    """Dots with bars of ± ``error`` (left out if NaN), cut at the ends of the axis.
+    """Dots with bars of ± ``error`` (left out if NaN), cut at the ends of the axis. ``names`` (n,) stand beside them.
 
     ``mark`` draws a horizontal line; ``classes`` gives dots the colour and shape of their class; ``note``, such as a
     correlation, appears above the plot. ``across`` and ``up`` are the ends of the axes (by default those of the data).
@@ -131,6 +133,9 @@ def scatter(
     of = classes.of if classes else [0] * len(x_values)
     for x_value, value, class_index in zip(x_values, y_values, of, strict=True):
         canvas.marker(class_index, x(x_value), y(value), opacity="0.75")
+    if names:
+        points = zip(x_values, y_values, names, strict=True)
+        draw_names(canvas, [PointName(x(x_value), y(value), name) for x_value, value, name in points])
     if classes:
         start = LEFT + (40 + len(mark.label) * FONT * LETTER if mark else 0)
         for class_index, name in enumerate(classes.names):

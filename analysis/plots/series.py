@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from analysis.plots.canvas import COLOURS, DASHES, FONT, INK, LEFT, LETTER, WIDTH, Axis, Canvas, Words, padded
 from analysis.plots.charts import frame
+from analysis.plots.point_names import PointName, draw_names
 
 #: The distance between the intervals of two series at the same place.
 APART = 9.0
@@ -26,7 +27,13 @@ class Line:
     high: Sequence[float]
 
 
-def curves(words: Words, lines: Sequence[Line], *, limits: tuple[float, float] | None = None) -> Markup:
+def curves(
+    words: Words,
+    lines: Sequence[Line],
+    *,
+    limits: tuple[float, float] | None = None,
+    names: Sequence[PointName] = (),
+) -> Markup:
     """Curves with bands, and a legend above them. At most three: readers cannot distinguish more.
 
     The edge of a band has the colour and the dashes of its curve, so that readers can distinguish overlapping bands.
@@ -53,6 +60,7 @@ def curves(words: Words, lines: Sequence[Line], *, limits: tuple[float, float] |
             canvas.path(points, stroke=COLOURS[index], stroke_width="1.8", stroke_dasharray=DASHES[index] or "none")
         for position, height in points:
             canvas.marker(index, position, height)
+    draw_names(canvas, [PointName(x(name.x), y(name.y), name.name) for name in names])
     _legend(canvas, lines, dashed=True)
     return canvas.svg(words)
 

@@ -16,11 +16,7 @@ from analysis.description import ReportSection
 from analysis.estimate import LARGEST
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import built
-from tests.analysis.support.studies import (
-    Values,
-    a_set,
-    study_data,
-)
+from tests.analysis.support.studies import RNK_HDS, Values, a_pair, a_set, study_data
 
 
 def sets_with_metrics(**metrics: float) -> list[dict[str, Any]]:
@@ -180,3 +176,20 @@ def test_a_figure_at_its_largest_is_not_shown_as_certain(tmp_path: Path) -> None
     assert f" ({LARGEST}); OCA" in page
     page, _ = built(study_data(CLASSES, CLASS_VALUES), tmp_path)
     assert LARGEST not in page
+
+
+def test_metrics_of_comparisons_are_tested_by_their_differences(tmp_path: Path) -> None:
+    """rnkHDS: distinct-n of set 1 less that of set 2 against the difference of the labels (Tevet & Berant 2021,
+    Table 5). By hand: the mean of unique ÷ total n-grams over n = 1 to 5."""
+    varied, repeated = ["one two three four five six"], ["one one one one one one"]
+    items = []
+    for at, more in enumerate((1, -1, 1, -1, 1)):
+        item = a_pair(f"p{at}", (0.6, 0.6 - 0.1 * more * (at + 1)))
+        items.append(item | {"texts": [varied, repeated] if more > 0 else [repeated, varied]})
+    values = {(f"p{at}", f"w{worker}"): 4.0 if at % 2 == 0 else 2.0 for at in range(5) for worker in range(6)}
+    sections = built(study_data(items, values, **RNK_HDS), tmp_path)[1]
+    data = sections["diversity"]["ranking"]
+    repeated_score = (1 / 6 + 1 / 5 + 1 / 4 + 1 / 3 + 1 / 2) / 5  # one n-gram of each order
+    differences = [row["distinct-n"] for row in data["sets"]]
+    assert differences == pytest.approx([(1 - repeated_score) * sign for sign in (1, -1, 1, -1, 1)])
+    assert data["tests"]["distinct-n"]["second"]["value"] == 1.0  # every sign is right

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -160,7 +161,7 @@ def add_factors(
                 parts += tables
                 continue
             section.answers.append((f"{what} by {factor}", differences_in_words(differences)))
-            section.add(Heading(f"By {factor}"), tables[0])
+            section.add(Heading(f"By {factor}"), printed_table(factor, what, shares), tables[0])
             parts.append(tables[1])
         if parts:
             section.add(Fold(f"Differences by {factor}, and every label", parts))
@@ -171,14 +172,39 @@ def shares_table(factor: str, what: str, shares: Sequence[LevelShare]) -> Table:
         Column(what.capitalize(), "text", shows="label"),
         Column(factor, "name", shows="level"),
         Column("Comments", shows="comments"),
-        Column("Share of comments", shows="share"),
-        Column("Share of labels", shows="of_labels"),
+        Column("% of comments", digits=1, shows=lambda share: in_percent(share.share)),
+        Column("% of labels", digits=1, shows=lambda share: in_percent(share.of_labels)),
     ]
     note = (
-        "Final labels. A comment can have several, so shares of comments add up to more than 1. Shares of labels count "
-        f"every {what} of a comment, and add up to 1 (Clark 2021, Table 6.3). Intervals are about new comments."
+        "Final labels. A comment can have several, so percentages of comments add up to more than 100. Percentages of "
+        f"labels count every {what} of a comment, and add up to 100. Intervals are about new comments."
     )
     return Table(f"{what.capitalize()} by {factor}", columns, shares, note)
+
+
+def printed_table(factor: str, what: str, shares: Sequence[LevelShare]) -> Table:
+    """A row per category and a column per level, in percent of labels, as Clark 2021 prints them (Table 6.3)."""
+    levels = list(dict.fromkeys(share.level for share in shares))
+    rows = {label: {share.level: share for share in shares if share.label == label} for label in labels_of(shares)}
+
+    def percent(level: str) -> Callable[[str], float]:
+        return lambda label: 100 * rows[label][level].of_labels.value
+
+    columns = [Column(what.capitalize(), "text", shows=str)]
+    columns += [Column(level, digits=1, shows=percent(level)) for level in levels]
+    comments = {share.level: share.comments for share in shares}
+    note = (
+        f"Percent of all labels of a column’s comments: {', '.join(f'{name} {n:,}' for name, n in comments.items())}."
+    )
+    return Table(f"{what.capitalize()} by {factor} in percent of labels, as published", columns, list(rows), note)
+
+
+def labels_of(shares: Sequence[LevelShare]) -> list[str]:
+    return list(dict.fromkeys(share.label for share in shares))
+
+
+def in_percent(share: Estimate) -> Estimate:
+    return replace(share, value=100 * share.value, low=100 * share.low, high=100 * share.high)
 
 
 def differences_table(factor: str, what: str, differences: Sequence[ShareDifference]) -> Table:

@@ -20,7 +20,7 @@ from analysis.detection import (
 from analysis.detection.published_tests import mean_against
 from analysis.estimate import p_equals
 from analysis.factors import level_names
-from analysis.report.blocks import Figure, Fold, Highlight, Note, Section
+from analysis.report.blocks import Figure, Figures, Fold, Highlight, Note, Part, Section
 from analysis.report.estimates import interval, number, with_interval
 from analysis.report.sections.detection_tables import MEASURES, PUBLISHED, add_crossed, significant_if
 from analysis.report.source import Source
@@ -68,7 +68,9 @@ def make_section(
         "and new workers, who both differ."
     )
     everything = estimates_table("All answers", estimates, note=note)
-    scores = scores_figure(source, section.data["score_counts"])
+    scores: list[Part] = [scores_figure(source, section.data["score_counts"])]
+    if of_models := scores_by_model(section, source, judgements):
+        scores.append(Figures(of_models))
     factors = factors_in(judgements)
     accuracy, p = overall.accuracy, overall.p_chance
     sure = f"; p {p_equals(p)} against one half" if not math.isnan(p) else ""
@@ -76,9 +78,9 @@ def make_section(
     section.answers.append(("accuracy", f"{with_interval(accuracy)} of all answers are right{sure}.{why}"))
     if factors:
         add_factors(section, judgements, factors, level)
-        section.add(Fold("All answers together, and workers’ scores", [everything, scores]))
+        section.add(Fold("All answers together, and workers’ scores", [everything, *scores]))
     else:
-        section.add(everything, Note(against_chance_in_words(section, judgements)), scores)
+        section.add(everything, Note(against_chance_in_words(section, judgements)), *scores)
     section.highlights.append(Highlight("Accuracy", number(accuracy.value), interval(accuracy)))
     return section
 
@@ -160,9 +162,21 @@ def factors_of_arms(source: Source, ratings: pd.DataFrame) -> dict[str, pd.Serie
     }
 
 
-def scores_figure(source: Source, counts: pd.DataFrame) -> Figure:
+def scores_by_model(section: Section, source: Source, judgements: Judgements) -> list[Figure]:
+    """A histogram for each model, if there are several: the paper draws its models apart (Clark 2021, ch. 6). Workers
+    whose texts were by several models are left out."""
+    frame = judgements.frame
+    models = [name for name in dict.fromkeys(frame[MODEL]) if name and " and " not in name]
+    if len(models) < 2:
+        return []
+    counts = {name: score_counts(Judgements(frame[frame[MODEL] == name])) for name in models}
+    section.data["score_counts_by_model"] = counts
+    return [scores_figure(source, of_model, name) for name, of_model in counts.items()]
+
+
+def scores_figure(source: Source, counts: pd.DataFrame, model: str = "") -> Figure:
     top = int(counts["score"].max())
-    title = f"Texts judged right, out of {top}"
+    title = f"Texts judged right, out of {top}{f': {model}' if model else ''}"
     rows = [(int(score), int(workers), float(guessing)) for score, workers, guessing in counts.itertuples(index=False)]
     described = "; ".join(f"{score}: {workers} workers" for score, workers, _ in rows) + "."
     words = plots.Words(source.key("detection-scores"), title, described, "Texts judged right", "Workers")

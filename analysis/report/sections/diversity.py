@@ -207,6 +207,8 @@ def metric_blocks(source: Source, sets: Sets, key: str, data: dict[str, Any]) ->
     of_file = ", ".join(metric for metric in sets.metrics if metric not in METRICS)
     origins = [f"{computed}: computed from the texts that were judged; larger means more diverse."] if computed else []
     origins += [f"{of_file}: from the items’ file."] if of_file else []
+    if sets.middle is not None:
+        origins.append("Of a pair, the metric of set 1 less that of set 2.")
     title = f"Metrics against the {sets.score.title} score"
     return [
         Heading("Automatic metrics", " ".join(origins)),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from analysis import plots
@@ -22,7 +23,7 @@ from analysis.preference import (
     system_entropy,
     two_lines,
 )
-from analysis.report.blocks import Figure, Heading, Note, Section
+from analysis.report.blocks import Figure, Figures, Heading, Note, Section
 from analysis.report.estimates import interval, number, with_interval
 from analysis.report.figures import line_of
 from analysis.report.sections.system_groups import families_of
@@ -32,6 +33,8 @@ from analysis.report.tables import Column, Table
 BINS, FEWEST = 10, 30
 #: Readers cannot tell more lines apart.
 MOST_LINES = 3
+#: Texts in one point of the published figure, and the most points that a plot shows.
+PER_POINT, MOST_POINTS = 5, 400
 
 
 def add_tradeoff(
@@ -59,13 +62,15 @@ def add_tradeoff(
     words = plots.Words(source.key("tradeoff-plot"), title, f"{described}.", "Entropy in nats", "Score")
     families = families_of([name for name, _, _ in tradeoff.points])
     if 1 < len(families) <= MOST_LINES:
-        svg = plots.curves(words, [family_line(name, of, tradeoff) for name, of in families.items()])
+        lines = [family_line(name, of, tradeoff) for name, of in families.items()]
+        svg = plots.curves(words, lines, names=plane_names(tradeoff, families))
     else:
         svg = plots.scatter(
             words,
             [entropy.value for _, _, entropy in tradeoff.points],
             [score.value for _, score, _ in tradeoff.points],
             [(score.high - score.low) / 2 for _, score, _ in tradeoff.points],
+            names=[name for name, _, _ in tradeoff.points],
         )
     means = ratings_by_system(source, topic, systems)
     points = [point | {"mean_rating": means.get(str(point["system"]))} for point in points]
@@ -86,6 +91,15 @@ def family_line(name: str, systems: Sequence[str], tradeoff: Tradeoff) -> plots.
     """The systems of one family of decoders, in the order of their entropy."""
     points = [(entropy.value, score) for system, score, entropy in tradeoff.points if system in systems]
     return line_of(name[:18], [entropy for entropy, _ in points], [score for _, score in points])
+
+
+def plane_names(tradeoff: Tradeoff, families: Mapping[str, Sequence[str]]) -> list[plots.PointName]:
+    """What stands beside every system of the plane: its parameter's value, as the line says which family it is."""
+    family = {system: name for name, of in families.items() for system in of}
+    return [
+        plots.PointName(entropy.value, score.value, name.removeprefix(family.get(name, "")).lstrip("=: ") or name)
+        for name, score, entropy in tradeoff.points
+    ]
 
 
 def ratings_by_system(source: Source, topic: str, systems: pd.Series) -> dict[str, Estimate]:
@@ -125,8 +139,9 @@ def add_likelihood(source: Source, section: Section, topic: str, ratings: pd.Dat
     # All texts count alike, however many ratings they have.
     weights = 1 / frame.groupby("item")["value"].transform("size")
     bins = binned_means(x, y, dimensions=dimensions, weights=weights, bins=BINS, bounds=source.ends_of(topic))
-    section.add(bins_figure(source, bins, clusters))
-    section.data["likelihood"] = {"bins": bins}
+    points, per_point = neighbours(frame)
+    section.add(Figures([bins_figure(source, bins, clusters), points_figure(source, topic, points, per_point)]))
+    section.data["likelihood"] = {"bins": bins, "points": points, "texts_per_point": per_point}
     section.answers.append(("likelihood", bins_in_words(bins)))
     try:
         curve = quadratic_turn(x, y, dimensions=dimensions, weights=weights)
@@ -168,6 +183,33 @@ def turn_table(curve: Quadratic, lines: TwoLines, clusters: str) -> Table:
         f"turn. Intervals and p are about new {clusters} and new workers: {curve.curvature.method}."
     )
     return Table("Tests of a turning point", columns, rows, note)
+
+
+def neighbours(frame: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Texts in the order of their log-probability, five to a point as published (Zhang et al. 2020, Figure 1): ``x``
+    and ``rating``, the means of a point's texts, and ``texts``. With too many points for a plot, each has more texts;
+    the second value says how many."""
+    texts = frame.groupby("item", sort=False).agg(x=("x", "first"), rating=("value", "mean")).sort_values("x")
+    per_point = max(PER_POINT, math.ceil(len(texts) / MOST_POINTS))
+    points = texts.groupby(np.arange(len(texts)) // per_point).agg(
+        x=("x", "mean"), rating=("rating", "mean"), texts=("x", "size")
+    )
+    return points, per_point
+
+
+def points_figure(source: Source, topic: str, points: pd.DataFrame, per_point: int) -> Figure:
+    title = f"Mean rating of {per_point} texts with neighbouring log-probabilities"
+    words = plots.Words(
+        source.key("likelihood-plot"), title, f"{len(points):,} points.", "Mean log-probability", "Mean rating"
+    )
+    svg = plots.scatter(words, points["x"].tolist(), points["rating"].tolist(), up=source.ends_of(topic))
+    columns = [
+        Column("Log-probability", digits=1, shows="x"),
+        Column("Mean rating", shows="rating"),
+        Column("Texts", shows="texts"),
+    ]
+    table = Table(title, columns, points.to_dict("records"), fold=True)
+    return Figure(svg, f"{title}: every text counts once.", table)
 
 
 def bins_figure(source: Source, bins: list[Bin], clusters: str) -> Figure:

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from analysis.description import Score
+from analysis.diversity.checks import without_noise
 from analysis.diversity.evaluation import con_test, dec_test
 from analysis.diversity.metrics import METRICS
 from analysis.diversity.oca import Threshold
@@ -78,7 +79,7 @@ class Sets:
         if measure == "score" and self.scale is not None:
             room = 0.03 * (self.scale[1] - self.scale[0])
             return self.scale[0] - room, self.scale[1] + room
-        if measure in METRIC_LIMITS:
+        if measure in METRIC_LIMITS and self.middle is None:
             low, high = padded(self.rated[measure].dropna().tolist())
             return max(low, METRIC_LIMITS[measure][0]), min(high, METRIC_LIMITS[measure][1])
         return None
@@ -111,7 +112,13 @@ def sets_of(source: Source, score: Score, metrics: Sequence[str] = ()) -> Sets:
     table["parameter"] = items["parameter_value"].where(items["parameter"] == name) if name else math.nan
     table["context"] = items["context"]
     for metric, of in METRICS.items():
-        table[metric] = [measured(of, responses) for responses in items["responses"]]
+        if score.middle is None:
+            table[metric] = [measured(of, responses) for responses in items["responses"]]
+        else:  # an item compares two sets
+            table[metric] = [
+                measured(of, texts[0]) - measured(of, texts[1]) if len(texts) == 2 else math.nan
+                for texts in items["texts"]
+            ]
     keys, not_metrics = metrics_of_file(items["metrics"], metrics)
     for column, key in keys.items():
         table[column] = [values.get(key, math.nan) for values in items["metrics"]]
@@ -190,7 +197,8 @@ def tested(sets: Sets, source: Source, measure: str) -> Tested:
     by_people = measure == "score"
     try:
         if sets.kind == "ranking":
-            ranked = ranking_test(scores - (sets.middle or 0.0), labels, plan=plan, groups=groups)
+            middle = (sets.middle or 0.0) if by_people else 0.0  # metrics are differences already
+            ranked = ranking_test(without_noise(scores - middle), labels, plan=plan, groups=groups)
             rho = correlated(sets, table, labels, mirrored=True) if by_people else ranked.rho
             return Tested(measure, rho, ranked.accuracy)
         if sets.kind == "contest":

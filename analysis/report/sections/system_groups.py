@@ -22,16 +22,22 @@ from analysis.preference import (
     SystemScores,
     comparison_dimensions,
     comparisons_from_ratings,
+    pair_cohen,
     ranked,
     system_scores,
 )
 from analysis.report.blocks import Fold, Note, Section
-from analysis.report.estimates import how, number
+from analysis.report.estimates import attempt, how, number
 from analysis.report.source import Source
-from analysis.report.tables import Column, Table
+from analysis.report.tables import Column, Table, estimates_table
 
 #: A parameter with its value, such as “=0.7” in “top_p=0.7”.
 PARAMETER = re.compile(r"\s*[=:]\s*-?\d[\d.e-]*")
+
+#: Fewer workers are no pool.
+FEWEST_OF_POOL = 5
+#: More ways to make an interval than anybody reads one by one.
+MOST_WAYS = 3
 
 
 @dataclass(frozen=True)
@@ -100,11 +106,19 @@ def add_families(section: Section, rated: Rated) -> None:
 
 
 def add_pools(source: Source, section: Section, rated: Rated) -> None:
-    """In a study with two arms, the scores of systems in each: the same tasks, rated by different people."""
+    """In a study with two arms, the scores of systems in each: the same tasks, rated by different people. Without arms,
+    the pools are people who came earlier and later in the day."""
     arms = source.arms
+    pool_of = rated.ratings["arm"]
+    if not source.description.has_arms:
+        by_hour = pools_by_hour(source, rated)
+        if by_hour is None:
+            return
+        arms, pool_of = by_hour
+        add_agreement_of_pools(section, rated, pool_of, arms)
     if len(arms) != 2:
         return
-    by_arm = {arm: scores_of(rated.ratings[rated.ratings["arm"] == arm].reset_index(drop=True)) for arm in arms}
+    by_arm = {arm: scores_of(rated.ratings[pool_of == arm].reset_index(drop=True)) for arm in arms}
     pools = {arm: scores for arm, scores in by_arm.items() if isinstance(scores, SystemScores)}
     if len(pools) < 2:
         return
@@ -127,6 +141,52 @@ def add_pools(source: Source, section: Section, rated: Rated) -> None:
     table = Table("Scores by pool", columns, records, note)
     section.data["pools"] = records
     section.add(Fold("Scores in each pool", [table]))
+
+
+def pools_by_hour(source: Source, rated: Rated) -> tuple[list[str], pd.Series] | None:
+    """Two pools of workers by the hour (UTC) at which each first sent work, cut at the median worker: their names, and
+    the pool of every rating. None without texts that several people rated, or if all came at the same time.
+
+    Zhang et al. 2020 (appendix A) made the pools of their A/A test so.
+    """
+    raters = rated.ratings.groupby("item")["worker"].nunique()
+    if raters.max() < 2:
+        return None
+    first = source.data.submissions.sort_values("received_at").drop_duplicates("worker").set_index("worker")
+    times = pd.to_datetime(first["received_at"], utc=True)
+    hours = (times.dt.hour + times.dt.minute / 60).reindex(rated.ratings["worker"].unique())
+    cut = float(hours.median())
+    if not FEWEST_OF_POOL <= int((hours < cut).sum()) <= len(hours) - FEWEST_OF_POOL:
+        return None
+    clock = f"{int(cut):02d}:{int(cut % 1 * 60):02d} UTC"
+    names = [f"before {clock}", f"from {clock}"]
+    pools = rated.ratings["worker"].map(hours.map(lambda hour: names[int(hour >= cut)]))
+    return names, pools
+
+
+def add_agreement_of_pools(section: Section, rated: Rated, pools: pd.Series, names: Sequence[str]) -> None:
+    """Cohen's κ of pairs between the pools by time of day."""
+    comparisons, items = rated.comparisons, rated.ratings["item"].to_numpy()
+    contexts = rated.of("context")
+    kappa = attempt(
+        lambda: pair_cohen(
+            items[comparisons.left],
+            items[comparisons.right],
+            comparisons.outcome,
+            rated.of("worker"),
+            pools.to_numpy()[comparisons.left],
+            clusters=contexts if len(set(contexts.tolist())) > 1 else None,
+        )
+    )
+    section.data["agreement_by_time_of_day"] = kappa
+    if math.isnan(kappa.value):
+        return
+    note = (
+        "An A/A test without arms: people who first came earlier and later in the day are two pools, who should agree "
+        "like any two people. Intervals are about new contexts and workers."
+    )
+    title = f"Cohen’s κ, {names[0]} against {names[1]}"
+    section.add(estimates_table("Agreement on pairs by time of day", {title: kappa}, note=note))
 
 
 def correlation(records: Sequence[Mapping[str, Any]]) -> float:
@@ -155,6 +215,9 @@ def ranks_in_words(rank: tuple[int, int, int]) -> str:
 
 
 def ways(*scores: SystemScores) -> str:
-    """How the intervals were made; the same way is named once."""
+    """How the intervals were made; the same way is named once, and many are summed up."""
     estimates: list[Estimate] = [estimate for of in scores for estimate in of.estimates.values()]
-    return "".join(f"{way} " for way in dict.fromkeys(how(estimate) for estimate in estimates) if way)
+    named = [way for way in dict.fromkeys(how(estimate) for estimate in estimates) if way]
+    if len(named) > MOST_WAYS:
+        return "Intervals are clustered as far as each system’s texts go; report.json has every one's clusters. "
+    return "".join(f"{way} " for way in named)

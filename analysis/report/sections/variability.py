@@ -103,8 +103,9 @@ def add_decoders(source: Source, section: Section, table: pd.DataFrame, decoders
     if shown:
         section.add(differences_table(SHOWN, shown))
     others = [differences_table(kind, pairs) for kind, pairs in differences.items() if kind != SHOWN and pairs]
-    parts: list[Part] = [Figures(misfit_histograms(source, table, names)), *others]
-    section.add(Fold("Distributions over contexts, and differences on other distances", parts))
+    more = [figure for kind in FAMILIES if kind != SHOWN for figure in fit_figures(source, decoders, kind)]
+    parts: list[Part] = [Figures(figures) for figures in (more, misfit_histograms(source, table, names)) if figures]
+    section.add(Fold("Other distances, and distributions over contexts", [*parts, *others]))
 
 
 def decoders_in_words(decoders: Sequence[dict[str, Any]], differences: Sequence[DecoderDifference]) -> str:

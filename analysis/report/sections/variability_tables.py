@@ -7,7 +7,7 @@ how far decoders are from that (Figures 3 to 5), and single contexts (Table 1).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -42,21 +42,24 @@ def people_histograms(source: Source, table: pd.DataFrame) -> list[Figure]:
 
 
 def misfit_histograms(source: Source, table: pd.DataFrame, decoders: Sequence[str]) -> list[Figure]:
-    """Over contexts, how badly each decoder fits."""
+    """Over contexts, how badly each decoder fits, on one distance of every family."""
     figures = []
-    for decoder in decoders:
-        values = table.loc[(table["kind"] == SHOWN) & (table["decoder"] == decoder), "w1_cross"].dropna()
+    for decoder, kind in product(decoders, FAMILIES):
+        values = table.loc[(table["kind"] == kind) & (table["decoder"] == decoder), "w1_cross"].dropna()
         if len(values):
-            figures.append(histogram(source, values, f"Misfit of {decoder}", "W₁ of C from H, words"))
+            name = KINDS[kind].lower()
+            figures.append(histogram(source, values, f"Misfit of {decoder}: {name}", f"W₁ of C from H, {name}"))
     return figures
 
 
-def fit_figures(source: Source, decoders: Sequence[dict[str, Any]]) -> list[Figure]:
-    """Means over contexts by decoder: how much more its texts vary than people's, and how badly it fits."""
-    rows = [row for row in decoders if row["kind"] == SHOWN]
+def fit_figures(source: Source, decoders: Sequence[dict[str, Any]], kind: str = SHOWN) -> list[Figure]:
+    """Means over contexts by decoder, on one kind of distance: how much more its texts vary than people's, how much
+    further they are from people's than people's from each other, and how badly it fits."""
+    rows, name = [row for row in decoders if row["kind"] == kind], KINDS[kind].lower()
     titles = {
-        "model_minus_human": ("Variability of models less that of people", "μM − μH, words"),
-        "w1_cross": ("Misfit by decoder", "W₁ of C from H, words"),
+        "model_minus_human": (f"Variability of models less that of people: {name}", "μM − μH"),
+        "cross_minus_human": (f"Distance of models from people less that of people: {name}", "μC − μH"),
+        "w1_cross": (f"Misfit by decoder: {name}", "W₁ of C from H"),
     }
     figures = []
     for field, (title, x) in titles.items():

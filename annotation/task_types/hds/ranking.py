@@ -13,7 +13,7 @@ from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.counterbalancing import balanced_side
 from annotation.task_types.hds.hds_scales import RANKING
 from annotation.task_types.hds.hds_type import HdsType, rough_diversity, shuffled_places
-from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label
+from annotation.task_types.hds.sets import ID, SetRow, read_sets, set_columns, set_label, set_metrics
 from annotation.task_types.hds.sets_from_sources import PairsForm, output_pair_rows, pair_rows
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceOutput, SourceRow
 from annotation.task_types.placements import Placement, Seen, side_of
@@ -80,16 +80,19 @@ class RnkHds(HdsType):
 
     def describe_item(self, payload: Json) -> ItemFacts:
         """The parameter is the difference of the two sets' labels, set 1 minus set 2, if both have the same label.
+        Metrics are such differences, too.
 
         No responses: the rating is about the difference of two sets, so it cannot be compared with a metric of one set.
         """
         texts = [list(part["responses"]) for part in payload["sets"]]
+        of_first, of_second = (set_metrics(part) for part in payload["sets"])
+        metrics = {name: round(value - of_second[name], 12) for name, value in of_first.items() if name in of_second}
         first, second = (set_label(part) for part in payload["sets"])
         if first is None or second is None or first[0] != second[0]:
-            return ItemFacts(payload["context"], None, texts)
+            return ItemFacts(payload["context"], None, texts, metrics=metrics)
         # Without rounding, 0.6 − 0.9 and 0.3 − 0.6 would be two different values.
         apart = round(first[1] - second[1], 12)
-        return ItemFacts(payload["context"], (f"{first[0]} (set 1 − set 2)", apart), texts)
+        return ItemFacts(payload["context"], (f"{first[0]} (set 1 − set 2)", apart), texts, metrics=metrics)
 
     def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
         return pair_rows(samples, options)

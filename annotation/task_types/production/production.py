@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 
 from analysis.description import ReportSection
 from annotation.languages import gettext as _
 from annotation.task_types.base import Answers, FixedPages, OutputData, Page, Shown, Text
-from annotation.task_types.items import Column, ItemData, ItemFacts, Json
+from annotation.task_types.items import Column, ItemData, ItemFacts, Json, SourceRow
 from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.questions import Question
 from annotation.task_types.settings import ConfigForm, Sizes, record_edits_field
 from annotation.task_types.simulation import SimulatedWorker
+from annotation.task_types.sources import sample_text
 from annotation.task_types.wording import TASK_WORDS, recording_texts
 from common.text_length import normalised
 from common.words import counted
+
+if TYPE_CHECKING:
+    from generation.runs.samples import SampleRow
 
 MOST_RESPONSES = 20
 MOST_WORDS = 500
@@ -78,6 +83,7 @@ class Production(FixedPages):
     config_form = ProductionConfig
     # Five replies to each context, by different people.
     suggested = Sizes(items_per_hit=1, ratings_per_item=5, hits_per_worker=None)
+    sample_form = ConfigForm
     output_kinds = ("text", "set")
     least_words = 2
 
@@ -91,6 +97,21 @@ class Production(FixedPages):
 
     def describe_item(self, payload: Json) -> ItemFacts:
         return ItemFacts(payload["context"])
+
+    def from_samples(self, samples: Sequence[SampleRow], options: Json) -> tuple[list[SourceRow], int]:
+        """A context with its samples in columns ``text:DECODER:NUMBER``, which workers never see: the report compares
+        them with people's texts. The model is part of the name where several models wrote."""
+        models = {sample.model for sample in samples}
+        written = [sample for sample in samples if sample_text(sample.text)]
+        if not written:
+            return [], len(samples)
+        cells = {"sample_id": written[0].context_id, "context": written[0].context}
+        numbers: Counter[str] = Counter()
+        for sample in written:
+            name = sample.decoder if len(models) == 1 else f"{sample.model} {sample.decoder}"
+            numbers[name] += 1
+            cells[f"text:{name}:{numbers[name]}"] = sample_text(sample.text)
+        return [SourceRow(cells, tuple(sample.id for sample in written))], len(samples) - len(written)
 
     def sections(self, config: Json) -> Sequence[ReportSection]:
         return (ReportSection("variability"),)

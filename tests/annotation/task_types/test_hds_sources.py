@@ -102,3 +102,13 @@ def test_a_smaller_set_of_outputs_gets_no_empty_responses() -> None:
     rows = [Row(at, row.cells, row.sources) for at, row in enumerate(task.from_outputs(outputs), 1)]
     items, _ = task.read_items(rows, initial_config(task))
     assert [len(item.payload["responses"]) for item in items] == [5, 3]
+
+
+def test_metrics_of_a_pair_are_those_of_set_1_less_those_of_set_2() -> None:
+    task = get_type("rnk_hds")
+    cells = {"sample_id": "p1", "context": "Once", "label_name": "temp", "resp_0": "a b", "resp_1": "c d"}
+    first = cells | {"label_value": "1", "metric_x": "0.9", "metric_y": "4"}
+    second = cells | {"label_value": "0.5", "metric_x": "0.6", "metric_y": ""}
+    (item,), problems = task.read_items([Row(1, first), Row(2, second)], initial_config(task))
+    assert problems == []
+    assert task.describe_item(item.payload).metrics == {"x": 0.3}

@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
+from analysis.report.sections.variability import texts_by_decoder
 from annotation.models import Output, Rating
 from annotation.results.description import labelled_settings
 from annotation.task_types.base import Shown
 from annotation.task_types.counterbalancing import balanced_order
-from annotation.task_types.items import ItemData
+from annotation.task_types.items import ItemData, Row
 from annotation.task_types.offers import OfferData, Try
 from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.task_types.slogan.tries import used_offer, uses_of
 from annotation.task_types.suggestion_fates import DELETED, EDITED, KEPT, fate_of
 from tests.annotation.task_types import walking
+from tests.annotation.task_types.sources import make_samples
 from tests.factories import make_participant, make_study, make_submission
 
 
@@ -119,6 +121,19 @@ def test_responses_keep_their_writers() -> None:
     assert len({worker for worker, _, _ in rows}) == 2
     assert {output.kind: len(output.texts) for output in Output.objects.all()} == {"text": 1, "set": 3}
     assert Output.objects.filter(kind="set").count() == 4
+
+
+def test_a_run_s_samples_are_the_models_texts_of_a_context() -> None:
+    """One context with six texts by each of three decoders and one by a fourth, as the report reads them."""
+    task = get_type("production")
+    (row,), left_out = task.from_samples(make_samples(), {})
+    assert left_out == 0
+    texts = texts_by_decoder(row.cells)
+    assert {name: len(of) for name, of in texts.items()} == {"temp=0.5": 6, "temp=1": 6, "top_k=5": 6, "greedy": 1}
+    assert texts["temp=1"][2] == "Text 2 of temp=1."
+    (item,), problems = task.read_items([Row(1, row.cells, row.sources)], walking.initial_config(task))
+    assert problems == [] and item.payload["context"] == "Once upon a time"
+    assert not any("Text 2" in value for key, value in item.payload.items() if key != "extra")
 
 
 def test_a_simulated_writer_does_not_write_the_same_to_every_context() -> None:
