@@ -91,8 +91,8 @@ class Answers:
     @cached_property
     def cluster_name(self) -> str:
         """What varies besides workers: contexts, if items share them and there are enough; else items."""
-        context_count = len(np.unique(self.contexts))
-        shared = context_count < len(np.unique(self.items))
+        context_count, item_count = (np.count_nonzero(np.bincount(codes)) for codes in (self.contexts, self.items))
+        shared = context_count < item_count
         return "contexts" if shared and context_count >= LEAST_CLUSTERS else "items"
 
     @property

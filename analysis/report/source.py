@@ -65,6 +65,7 @@ class Source:
     worker_names: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
     _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
     def description(self) -> StudyDescription:
@@ -233,6 +234,13 @@ class Source:
             self._keys.clear()
             self._keys.update(before)
             raise
+
+    def remembered(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gave the first time: two sections show the same figures of a large study."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        value: T = self._remembered[key]
+        return value
 
     def key(self, name: str) -> str:
         """``name``, with a number added if it is already in use, because ids in the page must be unique."""
