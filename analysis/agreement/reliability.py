@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
 from analysis.agreement.mean_ratings import mean_rating
-from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
+from analysis.agreement.ratings import Data, FloatArray, IntArray, Ratings, as_ratings
 from analysis.distributions import t_quantile
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
@@ -24,7 +25,7 @@ from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 #: FEWEST_SPLITS.
 MOST_WORK = 50_000_000
 FEWEST_SPLITS = 10
-#: Rows shorter than this are added up in the order of their numbers; of longer ones NumPy adds up parts first.
+#: NumPy adds up rows of so many numbers from the first to the last, and parts of longer ones first.
 MOST_COLUMNS = 7
 
 
@@ -75,7 +76,7 @@ def split_half(
     sizes = np.concatenate([np.full(len(table), table.shape[1]) for table in tables]).astype(np.float64)
     splits = min(splits, max(FEWEST_SPLITS, MOST_WORK // int(sizes.sum())))
     correlation, without = _split_correlations(
-        tables, splits, np.random.default_rng(seed), both_orders=centre is not None, jackknife=not crossed
+        tables, splits, seed, both_orders=centre is not None, jackknife=not crossed
     )
     halves, full = 1 / (sizes // 2), 1 / sizes
     value = spearman_brown(correlation, float(halves.mean() / full.mean()))
@@ -245,7 +246,7 @@ def _by_size(ratings: Ratings, centre: float | None) -> list[FloatArray]:
 
 
 def _split_correlations(
-    tables: list[FloatArray], splits: int, rng: np.random.Generator, *, both_orders: bool, jackknife: bool
+    tables: list[FloatArray], splits: int, seed: int, *, both_orders: bool, jackknife: bool
 ) -> tuple[float, FloatArray]:
     """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,), which
     is empty without ``jackknife``.
@@ -255,13 +256,13 @@ def _split_correlations(
     """
     correlations: list[float] = []
     total, defined = np.zeros(1), np.zeros(1)
-    for _ in range(splits):
+    starts = [np.arange(len(table)) * table.shape[1] for table in tables]
+    for orders in _shuffles(tuple(table.shape for table in tables), splits, seed):
         first, second = [], []
-        for table in tables:
-            half = table.shape[1] // 2
-            shuffled = rng.permuted(table, axis=1)
-            first.append(_row_means(shuffled[:, :half]))
-            second.append(_row_means(shuffled[:, half : 2 * half]))
+        for table, start, order in zip(tables, starts, orders, strict=True):
+            numbers, half = table.ravel(), table.shape[1] // 2
+            first.append(_means([numbers[start + of_column] for of_column in order[:half]]))
+            second.append(_means([numbers[start + of_column] for of_column in order[half : 2 * half]]))
         a, b = np.concatenate(first), np.concatenate(second)
         n = len(a)
         a, b = (a, b) if both_orders else (a - a.mean(), b - b.mean())
@@ -278,16 +279,20 @@ def _split_correlations(
     return float(np.mean(correlations)) if correlations else math.nan, without_each
 
 
-def _row_means(table: FloatArray) -> FloatArray:
-    """The mean of each row (R × h). NumPy's takes many times as long on short rows, but adds up in the same order, so
-    that all digits are the same."""
-    columns = table.shape[1]
-    if not 2 <= columns <= MOST_COLUMNS:
-        return np.asarray(table.mean(axis=1))
-    sums = table[:, 0] + table[:, 1]
-    for column in range(2, columns):
-        sums += table[:, column]
-    return np.asarray(sums / columns)
+@lru_cache(maxsize=1)  # the questions of a study mostly have the same units, raters and seed
+def _shuffles(shapes: tuple[tuple[int, int], ...], splits: int, seed: int) -> list[list[IntArray]]:
+    """For each split and table (units × n) a random order of the ratings of each unit, as places (n × units)."""
+    rng = np.random.default_rng(seed)
+    places = [np.tile(np.arange(n, dtype=np.min_scalar_type(n)), (units, 1)) for units, n in shapes]
+    return [[np.ascontiguousarray(rng.permuted(of_table, axis=1).T) for of_table in places] for _ in range(splits)]
+
+
+def _means(columns: list[FloatArray]) -> FloatArray:
+    """The mean of each row, from its columns (R,) each: added up in the order of NumPy's mean of short rows, which
+    takes many times as long."""
+    if len(columns) > MOST_COLUMNS:
+        return np.asarray(np.stack(columns, axis=1).mean(axis=1))
+    return np.asarray(sum(columns[1:], columns[0]) / len(columns))
 
 
 def _pearson(
