@@ -72,12 +72,14 @@ def arm_means(
     score. An arm without ratings is NaN.
     """
     rated = prepared_ratings(ratings, score)
-    of_arm = pd.Index(arms).get_indexer(pd.Index(ratings["arm"].reindex(rated.index)))
+    arm_codes, names = pd.factorize(ratings["arm"].reindex(rated.index))
+    of_arm = np.array([arms.index(name) if name in arms else -1 for name in names], dtype=np.int64)[arm_codes]
     codes = {column: np.asarray(pd.factorize(rated[column])[0], dtype=np.int64) for column in _CLUSTERS}
-    of_item = crossed_codes(of_arm.astype(np.int64) + 1, codes["item"])
+    of_item = crossed_codes(of_arm + 1, codes["item"])
     of_part = crossed_codes(of_item, codes["target"])
-    first_of_part = np.unique(of_part, return_index=True)[1]
-    parts, targets = np.bincount(of_part)[of_part], np.bincount(of_item[first_of_part])[of_item]
+    item_of_part = np.zeros(int(of_part.max(initial=-1)) + 1, dtype=np.int64)
+    item_of_part[of_part] = of_item
+    parts, targets = np.bincount(of_part)[of_part], np.bincount(item_of_part)[of_item]
     weights = (1 / (parts * targets))[:, None] * (of_arm[:, None] == np.arange(len(arms)))
     dimensions = Dimensions({"workers": codes["worker"]})
     if about_items:

@@ -20,7 +20,7 @@ PIECE = 8_192
 
 
 class ByFigure(Protocol):
-    def __getitem__(self, figure: int, /) -> Floats: ...
+    def by_level(self, figure: int, rows_of_levels: Sequence[Ints]) -> list[Floats]: ...
 
 
 class ClusterSums(Protocol):
@@ -112,10 +112,10 @@ class LevelSums:
     def _sums_of(self, figure: int) -> list[Floats]:
         """Of each level, the sums over its clusters with the factor."""
         if figure not in self._sums:
-            clusters, moves = self._clusters, self._influence[figure]
-            parts = zip(clusters.places, self._rows, clusters.sizes, clusters.factors, strict=True)
+            clusters, moves = self._clusters, self._influence.by_level(figure, self._rows)
+            parts = zip(clusters.places, moves, clusters.sizes, clusters.factors, strict=True)
             self._sums[figure] = [
-                np.bincount(places, moves[rows], size) * factor for places, rows, size, factor in parts
+                np.bincount(places, of_level, size) * factor for places, of_level, size, factor in parts
             ]
         return self._sums[figure]
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.data import StudyData
@@ -20,20 +21,26 @@ from analysis.inference import Bounds, Dimensions
 from analysis.scores import combined
 
 T = TypeVar("T")
+Codes = npt.NDArray[np.int32]
+Names = npt.NDArray[np.object_]
 #: Levels whose ratings have a mean.
 NUMERIC = ("ordinal", "interval")
 #: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
 MANY_POINTS = 12
 
 
-def sorted_codes(names: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, np.dtype[np.object_]]]:
+def sorted_codes(names: pd.Series) -> tuple[Codes, Names]:
     """The code (N,) of every name, and the names in order."""
     codes, present = pd.factorize(names)
-    distinct = np.asarray(present, dtype=object)
-    order = np.argsort(distinct)
+    return in_order(codes, np.asarray(present, dtype=object))
+
+
+def in_order(codes: npt.NDArray[Any], names: Names) -> tuple[Codes, Names]:
+    """The same codes (N,) in the order of their distinct names."""
+    order = np.argsort(names)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order))
-    return ranks[codes], distinct[order]
+    return ranks[codes], names[order]
 
 
 def pairs_of(first: pd.Series, second: pd.Series) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -91,16 +98,22 @@ class Source:
         """The ratings in the figures, with codes of items, targets and workers in the order of their names: to compare
         a million names for every figure takes seconds."""
         ratings = self.data.ratings
-        codes, items = sorted_codes(ratings["item"])
-        worker_codes, workers = sorted_codes(ratings["worker"])
+        codes, items = in_order(*self.data.item_codes)
+        # A submission is of one worker, in one arm.
+        submissions = pd.factorize(ratings["submission"])[0]
+        first = np.flatnonzero(~ratings["submission"].duplicated().to_numpy())
+        of_submission = {name: sorted_codes(ratings[name].take(first)) for name in ("worker", "arm")}
+        worker_codes, workers = of_submission["worker"][0][submissions], of_submission["worker"][1]
+        targets, distinct = pd.factorize(ratings["target"])
+        of_target = np.array([self.target_codes[target] for target in distinct], dtype=np.int32)
         self.item_names.extend(items)
         self.worker_names.extend(workers)
         counts = pd.Index(items).isin(["", *self.items.index])[codes]
         ratings = ratings.assign(
             item_code=codes,
-            target_code=ratings["target"].map(self.target_codes).to_numpy(dtype=np.int32),
+            target_code=of_target[targets],
             worker_code=worker_codes,
-            arm_code=sorted_codes(ratings["arm"])[0],
+            arm_code=of_submission["arm"][0][submissions],
         )
         return ratings if counts.all() else ratings[counts]
 
