@@ -87,7 +87,7 @@ def arm_means(
     values = score.sign * rated["value"].to_numpy(dtype=float)[:, None]
     figures = ratios(values * weights, weights, dimensions, level=level)
     items, workers = (
-        {arm: np.count_nonzero(np.bincount(codes[column][of_arm == at])) for at, arm in enumerate(arms)}
+        {arm: int(np.count_nonzero(np.bincount(codes[column][of_arm == at]))) for at, arm in enumerate(arms)}
         for column in ("item", "worker")
     )
     return ArmMeans(tuple(arms), figures, items, workers, bounds)

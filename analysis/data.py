@@ -223,8 +223,9 @@ def _counted(data: StudyData) -> StudyData:
     """Set ``n`` of the items."""
     codes, names = data.item_codes
     submissions = pd.factorize(data.ratings["submission"])[0].astype(np.int64)
-    pairs = pd.unique(submissions * max(len(names), 1) + codes)
-    rated = dict(zip(names.tolist(), np.bincount(pairs % max(len(names), 1), minlength=len(names)).tolist(), strict=True))
+    count = max(len(names), 1)
+    pairs = pd.unique(submissions * count + codes)
+    rated = dict(zip(names.tolist(), np.bincount(pairs % count, minlength=len(names)).tolist(), strict=True))
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data
 

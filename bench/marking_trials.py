@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -68,7 +68,7 @@ def apart(design: Design, common: list[int], rng: np.random.Generator) -> Marks:
     return marks
 
 
-@lru_cache(maxsize=None)
+@cache
 def true_marks(design: Design) -> dict[str, float]:
     """F1 and α of two workers and a text, all drawn anew."""
     marks = apart(design, [1] * TRUE_PAIRS, np.random.default_rng(7))
@@ -79,9 +79,9 @@ def true_marks(design: Design) -> dict[str, float]:
     }
 
 
-@lru_cache(maxsize=None)
+@cache
 def true_gamma(design: Design) -> float:
-    """γ of pairs of new workers with as many new texts as pairs of such a study have in common: chance depends on it."""
+    """γ of pairs of new workers with as many new texts in common as in such a study: chance depends on it."""
     rng = np.random.default_rng(8)
     common: list[int] = []
     while len(common) < TRUE_GAMMA_PAIRS // 3 and sum(common) < TRUE_GAMMA_PAIRS:

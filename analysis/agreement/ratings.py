@@ -264,7 +264,7 @@ def _codes_of(labels: Labels, name: str) -> tuple[IntArray, Labels]:
     """Indices into the sorted distinct labels. Hashed, because sorting a million strings would take seconds."""
     if labels.dtype.kind in "US":
         labels = labels.astype(object)
-    if labels.dtype.kind in "iu" and len(labels) and 0 <= labels.min() and labels.max() <= 4 * len(labels):
+    if labels.dtype.kind in "iu" and len(labels) and labels.min() >= 0 and labels.max() <= 4 * len(labels):
         counts = np.bincount(labels)  # codes already: they are counted, not hashed
         values = np.flatnonzero(counts)
         ranks = np.empty(len(counts), dtype=np.int64)

@@ -272,7 +272,9 @@ def _split_correlations(
         correlations.append(float(_pearson(n, zero, zero, *(np.array([of_all]) for of_all in sums))[0]))
         if jackknife:
             linear = (zero, zero) if both_orders else (-a, -b)
-            without = _pearson(n - 1.0, *linear, *(of_all - part for of_all, part in zip(sums, (ab, aa, bb), strict=True)))
+            without = _pearson(
+                n - 1.0, *linear, *(of_all - part for of_all, part in zip(sums, (ab, aa, bb), strict=True))
+            )
             total, defined = total + np.nan_to_num(without), defined + ~np.isnan(without)
     correlations = [r for r in correlations if not math.isnan(r)]
     without_each = ratio(total, defined) if jackknife else np.zeros(0)
@@ -295,9 +297,7 @@ def _means(columns: list[FloatArray]) -> FloatArray:
     return np.asarray(sum(columns[1:], columns[0]) / len(columns))
 
 
-def _pearson(
-    n: float, a: FloatArray, b: FloatArray, ab: FloatArray, aa: FloatArray, bb: FloatArray
-) -> FloatArray:
+def _pearson(n: float, a: FloatArray, b: FloatArray, ab: FloatArray, aa: FloatArray, bb: FloatArray) -> FloatArray:
     """r from n, Σa, Σb, Σab, Σa², Σb²; NaN if either does not vary."""
     square_a, square_b = aa - a**2 / n, bb - b**2 / n
     varies = (square_a > 1e-12 * n) & (square_b > 1e-12 * n)

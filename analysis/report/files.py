@@ -29,7 +29,11 @@ def write_files(out_dir: Path, *, page: str, numbers: dict[str, Any]) -> None:
 
 
 def json_pieces(value: Any, indent: str = "\n", depth: int = 2) -> Iterator[str]:
-    """What `json_text` gives, in pieces, so that the text of a large study is never in memory as a whole."""
+    """What `json_text` gives, in pieces, so that the text of a large study is never in memory as a whole.
+
+    A function stands for what it returns, so that not all sections of a report are in memory at once.
+    """
+    value = value() if callable(value) else value
     if not depth or not isinstance(value, dict) or not value:
         yield json_text(value, indent)
         return

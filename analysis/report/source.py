@@ -161,7 +161,15 @@ class Source:
     def answers_to(self, topic: str) -> pd.DataFrame:
         """The rows of one question in `ratings`, whether they are numbers or texts."""
         rows = self._rows_by_topic.get(topic)
-        return self.ratings.iloc[:0] if rows is None else self.ratings.take(rows)
+        if rows is None:
+            return self.ratings.iloc[:0]
+        step = int(rows[1] - rows[0]) if len(rows) > 1 else 1
+        if (np.diff(rows) != step).any():
+            return self.ratings.take(rows)
+        # Where workers answer the same questions about every item, no text is copied.
+        every = self.ratings.iloc[rows[0] : rows[-1] + 1 : step]
+        numbers = {name: every[name].to_numpy(copy=True) for name in every.select_dtypes("number").columns}
+        return every.assign(**numbers)
 
     @cached_property
     def _rows_by_topic(self) -> dict[str, np.ndarray[Any, np.dtype[np.intp]]]:
