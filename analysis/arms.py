@@ -9,12 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from analysis.description import Score
 from analysis.estimate import Estimate
 from analysis.inference import Bounds, Dimensions, Figures, bounds_of_difference, ratios
+from analysis.inference.dimensions import crossed_codes
 from analysis.scores import prepared_ratings
+
+#: What answers of an arm are about, and who gave them.
+_CLUSTERS = ("item", "target", "worker")
 
 
 @dataclass(frozen=True)
@@ -66,18 +71,23 @@ def arm_means(
     clusters, besides workers; not if workers rated their own texts, or nothing in particular. ``bounds``: the ends of a
     score. An arm without ratings is NaN.
     """
-    rated = prepared_ratings(ratings, score).assign(arm=ratings["arm"])
-    # Grouping by numbers is several times faster than by names.
-    codes = {column: pd.factorize(rated[column])[0] for column in ("item", "target", "worker")}
-    rated = rated.assign(**codes)
-    parts = rated.groupby(["arm", "item", "target"], sort=False)["value"].transform("size")
-    targets = rated.groupby(["arm", "item"], sort=False)["target"].transform("nunique")
-    weights = (1 / (parts * targets)).to_numpy(dtype=float)[:, None] * (rated["arm"].to_numpy()[:, None] == list(arms))
-    dimensions = Dimensions.of(workers=rated["worker"])
+    rated = prepared_ratings(ratings, score)
+    arm_codes, names = pd.factorize(ratings["arm"].reindex(rated.index))
+    of_arm = np.array([arms.index(name) if name in arms else -1 for name in names], dtype=np.int64)[arm_codes]
+    codes = {column: np.asarray(pd.factorize(rated[column])[0], dtype=np.int64) for column in _CLUSTERS}
+    of_item = crossed_codes(of_arm + 1, codes["item"])
+    of_part = crossed_codes(of_item, codes["target"])
+    item_of_part = np.zeros(int(of_part.max(initial=-1)) + 1, dtype=np.int64)
+    item_of_part[of_part] = of_item
+    parts, targets = np.bincount(of_part)[of_part], np.bincount(item_of_part)[of_item]
+    weights = (1 / (parts * targets))[:, None] * (of_arm[:, None] == np.arange(len(arms)))
+    dimensions = Dimensions({"workers": codes["worker"]})
     if about_items:
-        dimensions = Dimensions.of(items=rated["item"], workers=rated["worker"])
+        dimensions = Dimensions({"items": codes["item"], "workers": codes["worker"]})
     values = score.sign * rated["value"].to_numpy(dtype=float)[:, None]
     figures = ratios(values * weights, weights, dimensions, level=level)
-    numbers = rated.groupby("arm")[["item", "worker"]].nunique().reindex(list(arms), fill_value=0)
-    items, workers = (dict(zip(arms, numbers[column].tolist(), strict=True)) for column in ("item", "worker"))
+    items, workers = (
+        {arm: int(np.count_nonzero(np.bincount(codes[column][of_arm == at]))) for at, arm in enumerate(arms)}
+        for column in ("item", "worker")
+    )
     return ArmMeans(tuple(arms), figures, items, workers, bounds)

@@ -141,13 +141,19 @@ class StudyData:
 
         If a worker rated a main item in several submissions, only the first of them counts.
         """
-        ratings, repeated = self._with_repeats
+        ratings, repeated, _ = self._with_repeats
         return ratings[~repeated].reset_index(drop=True) if repeated.any() else ratings
 
+    @property
+    def item_codes(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.object_]]:
+        """The item of each of the ``ratings`` as a code (N,), and the codes' names."""
+        _, repeated, (codes, names) = self._with_repeats
+        return (codes[~repeated] if repeated.any() else codes), names
+
     @cached_property
-    def _with_repeats(self) -> tuple[pd.DataFrame, Flags]:
-        """The ratings of included submissions, and which of them (N,) are the same worker's later rating of a main
-        item."""
+    def _with_repeats(self) -> tuple[pd.DataFrame, Flags, tuple[npt.NDArray[np.int32], npt.NDArray[np.object_]]]:
+        """The ratings of included submissions, which of them (N,) are the same worker's later rating of a main item,
+        and their items as codes."""
         ratings = self.all_ratings
         place = pd.Index(self.used["submission"]).get_indexer(pd.Index(ratings["submission"]))
         if (place < 0).any():
@@ -156,14 +162,15 @@ class StudyData:
             ratings = ratings.reset_index(drop=True)
         joined = {name: self.used[name].take(place).array for name in ("worker", "synthetic", "arm")}
         ratings = ratings.assign(**joined)
-        items, names = pd.factorize(ratings["item"])
+        items, distinct = pd.factorize(ratings["item"])
+        names = np.asarray(distinct, dtype=object)
         workers = pd.factorize(self.used["worker"])[0][place]
         pair = pd.factorize(workers.astype(np.int64) * (len(names) + 1) + items)[0]
         submission = ratings["submission"].to_numpy()
         first = np.full(int(pair.max(initial=-1)) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first, pair, submission)
         is_main = pd.Index(names).isin(self.items.loc[self.items["role"] == "main", "item"])
-        return ratings, is_main[items] & (submission != first[pair])
+        return ratings, is_main[items] & (submission != first[pair]), (items.astype(np.int32), names)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -173,7 +180,7 @@ class StudyData:
         excluded by a person, extra, excluded by a rule.
         """
         decisions = self.submissions["decision"]
-        ratings, repeated = self._with_repeats
+        ratings, repeated, _ = self._with_repeats
         return {
             "unconfirmed": self.description.unconfirmed,
             "excluded": int((decisions == EXCLUDE).sum()),
@@ -220,7 +227,11 @@ def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFra
 
 def _counted(data: StudyData) -> StudyData:
     """Set ``n`` of the items."""
-    rated = data.ratings.drop_duplicates(["item", "submission"])["item"].value_counts()
+    codes, names = data.item_codes
+    submissions = pd.factorize(data.ratings["submission"])[0].astype(np.int64)
+    count = max(len(names), 1)
+    pairs = pd.unique(submissions * count + codes)
+    rated = dict(zip(names.tolist(), np.bincount(pairs % count, minlength=len(names)).tolist(), strict=True))
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data
 

@@ -14,6 +14,7 @@ often it covers the mean.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,19 +56,11 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
 
     ValueError: a column is missing, or a value is not a number.
     """
-    rated = prepared_ratings(ratings, score)
-    # Grouping by numbers is several times faster than by names, and gives the same order.
-    codes: dict[str, tuple[Any, Any]] = {column: pd.factorize(rated[column]) for column in ("item", "target", "worker")}
-    if score.over == "part":
-        codes["item"] = pd.MultiIndex.from_frame(rated[["item", "target"]], names=["item", "part"]).factorize()
-    rated = rated.assign(**{column: code for column, (code, _) in codes.items()})
-    by_part = rated.groupby(["item", "target"], sort=False)["value"]
-    parts = by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
+    rated, codes = _in_codes(ratings, score)
+    by_part, parts = _by_part(rated)
     scores_by_worker = rated.groupby(["item", "worker"], sort=False)["value"].mean().groupby(level="item", sort=False)
-    scores = pd.DataFrame(
-        {"score": (score.sign * parts["mean"].mean()).round(DECIMALS), "sd": scores_by_worker.std(ddof=0)}
-    )
-    scores["n"] = rated.groupby("item", sort=False).size()
+    scores = _means(rated, parts, score)
+    scores["sd"] = scores_by_worker.std(ddof=0)
     scores["workers"] = scores_by_worker.size()
     rated = rated.assign(mean=by_part.transform("mean"), count=by_part.transform("size"))
     # Half the ordinary t interval, from each worker's influence on the score.
@@ -79,12 +72,51 @@ def item_scores(ratings: pd.DataFrame, score: Score, *, level: float = 0.95) -> 
     half: pd.Series = quantile * np.sqrt(squares * several / (several - 1))
     half[(parts["size"].min() == 1) | (scores["workers"] < FEWEST_WORKERS) | (half < EQUAL)] = math.nan
     scores["low"], scores["high"] = _interval(scores["score"], half, score)
+    return _by_name(scores, ratings, score, codes, ("n", "workers"))[list(SCORE_COLUMNS)]
+
+
+def item_means(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:
+    """``score`` and ``n`` of `item_scores` alone, in a third of its time."""
+    rated, codes = _in_codes(ratings, score)
+    _, parts = _by_part(rated)
+    return _by_name(_means(rated, parts, score), ratings, score, codes, ("n",))
+
+
+def _in_codes(ratings: pd.DataFrame, score: Score) -> tuple[pd.DataFrame, dict[str, tuple[Any, Any]]]:
+    """The ratings that a score uses with codes for names, which are several times faster to group by and give the same
+    order; and the codes with the names."""
+    rated = prepared_ratings(ratings, score)
+    codes: dict[str, tuple[Any, Any]] = {column: pd.factorize(rated[column]) for column in ("item", "target", "worker")}
+    if score.over == "part":
+        codes["item"] = pd.MultiIndex.from_frame(rated[["item", "target"]], names=["item", "part"]).factorize()
+    return rated.assign(**{column: code for column, (code, _) in codes.items()}), codes
+
+
+def _by_part(rated: pd.DataFrame) -> tuple[Any, Any]:
+    """The ratings by part, and the mean and size of every part by item."""
+    by_part = rated.groupby(["item", "target"], sort=False)["value"]
+    return by_part, by_part.agg(["mean", "size"]).groupby(level="item", sort=False)
+
+
+def _means(rated: pd.DataFrame, parts: Any, score: Score) -> pd.DataFrame:
+    scores = pd.DataFrame({"score": (score.sign * parts["mean"].mean()).round(DECIMALS)})
+    scores["n"] = rated.groupby("item", sort=False).size()
+    return scores
+
+
+def _by_name(
+    scores: pd.DataFrame,
+    ratings: pd.DataFrame,
+    score: Score,
+    codes: Mapping[str, tuple[Any, Any]],
+    counts: Sequence[str],
+) -> pd.DataFrame:
+    """The scores by the items' names, also of items with only NaN ratings, whose counts are 0."""
     scores.index = codes["item"][1] if score.over == "part" else pd.Index(codes["item"][1], name="item")
     if not score.terms and score.over != "part":
         scores = scores.reindex(pd.Index(_on_topic(ratings, score)["item"].unique(), name="item"))
-    counts = ["n", "workers"]
-    scores[counts] = scores[counts].fillna(0).astype(int)
-    return scores[list(SCORE_COLUMNS)]
+    scores[list(counts)] = scores[list(counts)].fillna(0).astype(int)
+    return scores
 
 
 def own_scores(ratings: pd.DataFrame, score: Score) -> pd.DataFrame:

@@ -42,6 +42,7 @@ from bench.level_trials import (
     right,
     studies_of,
 )
+from bench.marking_trials import marks_agree, marks_nearly_agree, pairs_of_raters
 from bench.replications import Design, alpha_of_labels, draw
 
 
@@ -221,6 +222,9 @@ TRIALS |= {
     "one way": Trial(one_way, 50),
     "reliability": Trial(reliability),
     "mixed": Trial(mixed, interacts=True),
+    "marks": Trial(marks_agree),
+    "marks, γ": Trial(marks_nearly_agree),
+    "pairs of raters": Trial(pairs_of_raters),
 }
 TRIALS |= {f"compare, {kind}": Trial(compared(kind), 10, interacts=True) for kind in KINDS}
 TRIALS |= {f"families, {kind}": Trial(families(kind), 10, interacts=True) for kind in KINDS}

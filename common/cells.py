@@ -11,11 +11,16 @@ from __future__ import annotations
 import re
 
 _SIGNS = "=+@＝＋－＠﹦﹢﹣﹫-"
-_BLANK = "\x00-\x20\x7f-\xa0\xad\u061c\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
+#: White space and invisible characters: first and last of each range.
+_RANGES = (
+    *((0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x61C, 0x61C), (0x1680, 0x1680), (0x180E, 0x180E)),
+    *((0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x206F), (0x3000, 0x3000), (0xFEFF, 0xFEFF)),
+)
+_BLANK = "".join(f"{chr(first)}-{chr(last)}" for first, last in _RANGES)
 _AT_RISK = re.compile(f"'*(?:[\t\n\r]|[{_BLANK}]*[{_SIGNS}])")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 #: A text that begins with none of these is safe: one look-up instead of a search for most cells.
-SUSPECT = frozenset(char for char in map(chr, range(0x10000)) if re.match(f"['{_BLANK}{_SIGNS}]", char))
+SUSPECT = frozenset(["'", *_SIGNS, *(chr(code) for first, last in _RANGES for code in range(first, last + 1))])
 
 
 def protect_cell(text: str) -> str:

@@ -153,12 +153,14 @@ def estimate_from_table(
     clusters: IntArray | None = None,
     n_of: str = "units",
     least: float | None = None,
+    share_right: str = SHARE_RIGHT,
 ) -> Estimate:
     """As `estimate_of`, for any table whose columns ``coefficient`` can read.
 
     ``units``: how many enter. ``notes``: on a NaN, and on what was left out. ``ratings`` index the rows and columns of
     ``table``. ``clusters`` (U,): units that are left out together, such as pairs of texts of one context, as codes;
     None: each for itself. ``least``: the least value in such a table, if it is above that of the coefficient.
+    ``share_right``: how many of the intervals are right in simulations.
     """
     if not 0 < level < 1:
         raise ValueError("the level of an interval lies between 0 and 1")
@@ -182,7 +184,7 @@ def estimate_from_table(
     if ratings is not None and raters == "any" and rater_count >= LEAST:
         without_raters, without_ratings = sample.without_raters(ratings)
         undefined_times += without_raters.undefined
-        method += f" and {rater_count:,} raters; {SHARE_RIGHT} of such 95% intervals are right in simulations"
+        method += f" and {rater_count:,} raters; {share_right} of such 95% intervals are right in simulations"
     elif rater_count:
         method += f", for these {rater_count:,} raters"
     lowest = coefficient.least if least is None or sample.value - least < CLOSE else least

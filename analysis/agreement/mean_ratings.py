@@ -8,6 +8,7 @@ rates many units, and raters differ. So the figure without each unit, rater and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import sparse
@@ -84,6 +85,7 @@ def mean_rating(ratings: Ratings, centre: float | None, level: float) -> Estimat
     return _estimate(ratings, MeanRating, centre, level)
 
 
+@lru_cache(maxsize=2)  # the ICC of means, split-half reliability and the ceiling rest on the same figure
 def _estimate(
     ratings: Ratings, coefficient: type[SingleRating | MeanRating], centre: float | None, level: float
 ) -> Estimate:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -80,10 +81,7 @@ class Ratings:
 
     def counts(self) -> Counts:
         """The units × values table."""
-        shape = (len(self.units), len(self.values))
-        ones = np.ones(len(self.code))
-        table = sparse.coo_array((ones, (self.unit, self.code)), shape=shape).tocsr()
-        return Counts(table, self.values, self.ordered)
+        return _counts_of(self)
 
     def matrix(self) -> FloatArray:
         """Dense units × raters matrix (U × R) of numbers with NaN for missing.
@@ -101,6 +99,13 @@ class Ratings:
 
 
 Data = Ratings | Counts | npt.ArrayLike
+
+
+@lru_cache(maxsize=1)  # several coefficients of the same ratings follow each other
+def _counts_of(ratings: Ratings) -> Counts:
+    shape = (len(ratings.units), len(ratings.values))
+    table = sparse.coo_array((np.ones(len(ratings.code)), (ratings.unit, ratings.code)), shape=shape).tocsr()
+    return Counts(table, ratings.values, ratings.ordered)
 
 
 def numeric_values(values: Labels) -> FloatArray:
@@ -259,6 +264,12 @@ def _codes_of(labels: Labels, name: str) -> tuple[IntArray, Labels]:
     """Indices into the sorted distinct labels. Hashed, because sorting a million strings would take seconds."""
     if labels.dtype.kind in "US":
         labels = labels.astype(object)
+    if labels.dtype.kind in "iu" and len(labels) and labels.min() >= 0 and labels.max() <= 4 * len(labels):
+        counts = np.bincount(labels)  # codes already: they are counted, not hashed
+        values = np.flatnonzero(counts)
+        ranks = np.empty(len(counts), dtype=np.int64)
+        ranks[values] = np.arange(len(values))
+        return ranks[labels], values.astype(labels.dtype)
     codes, distinct = pd.factorize(labels)
     if len(codes) and codes.min() < 0:
         raise ValueError(f"a {name} is missing in row {int(np.argmin(codes)) + 1}")

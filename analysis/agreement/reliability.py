@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
 from analysis.agreement.mean_ratings import mean_rating
-from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings
+from analysis.agreement.ratings import Data, FloatArray, IntArray, Ratings, as_ratings
 from analysis.distributions import t_quantile
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
@@ -24,6 +25,8 @@ from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 #: FEWEST_SPLITS.
 MOST_WORK = 50_000_000
 FEWEST_SPLITS = 10
+#: NumPy adds up rows of so many numbers from the first to the last, and parts of longer ones first.
+MOST_COLUMNS = 7
 
 
 def spearman_brown(correlation: float, factor: float = 2.0) -> float:
@@ -73,20 +76,21 @@ def split_half(
     sizes = np.concatenate([np.full(len(table), table.shape[1]) for table in tables]).astype(np.float64)
     splits = min(splits, max(FEWEST_SPLITS, MOST_WORK // int(sizes.sum())))
     correlation, without = _split_correlations(
-        tables, splits, np.random.default_rng(seed), both_orders=centre is not None
+        tables, splits, seed, both_orders=centre is not None, jackknife=not crossed
     )
     halves, full = 1 / (sizes // 2), 1 / sizes
     value = spearman_brown(correlation, float(halves.mean() / full.mean()))
-    low, high, interval_note = _jackknife_t(
-        _log_error(np.array([correlation]), halves.mean() / full.mean())[0],
-        _log_error(without, (halves.sum() - halves) / (full.sum() - full)),
-        confidence,
-    )
-    method = f"jackknife over units, {splits} splits, seed {seed}"
     if crossed:
         both = mean_rating(ratings, centre, confidence)
         low, high, interval_note = both.low, both.high, ""
         method = f"{splits} splits, seed {seed}; {both.method}"
+    else:
+        low, high, interval_note = _jackknife_t(
+            _log_error(np.array([correlation]), halves.mean() / full.mean())[0],
+            _log_error(without, (halves.sum() - halves) / (full.sum() - full)),
+            confidence,
+        )
+        method = f"jackknife over units, {splits} splits, seed {seed}"
     first_note = "half means do not vary over units" if math.isnan(value) else interval_note
     note = "; ".join(filter(None, [first_note, unit_note(ratings.per_unit.astype(np.float64))]))
     return Estimate(value, low, high, units, level=confidence, method=method, note=note)
@@ -242,38 +246,59 @@ def _by_size(ratings: Ratings, centre: float | None) -> list[FloatArray]:
 
 
 def _split_correlations(
-    tables: list[FloatArray], splits: int, rng: np.random.Generator, *, both_orders: bool
+    tables: list[FloatArray], splits: int, seed: int, *, both_orders: bool, jackknife: bool
 ) -> tuple[float, FloatArray]:
-    """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,).
+    """Pearson's r of the means of random halves, averaged over splits: for all units, and without each (units,), which
+    is empty without ``jackknife``.
 
     A split in which either half does not vary has no r and is left out. With ``both_orders`` r is about 0, the mean of
     every unit and its mirror image.
     """
     correlations: list[float] = []
     total, defined = np.zeros(1), np.zeros(1)
-    for _ in range(splits):
+    starts = [np.arange(len(table)) * table.shape[1] for table in tables]
+    for orders in _shuffles(tuple(table.shape for table in tables), splits, seed):
         first, second = [], []
-        for table in tables:
-            half = table.shape[1] // 2
-            shuffled = rng.permuted(table, axis=1)
-            first.append(shuffled[:, :half].mean(axis=1))
-            second.append(shuffled[:, half : 2 * half].mean(axis=1))
+        for table, start, order in zip(tables, starts, orders, strict=True):
+            numbers, half = table.ravel(), table.shape[1] // 2
+            first.append(_means([numbers[start + of_column] for of_column in order[:half]]))
+            second.append(_means([numbers[start + of_column] for of_column in order[half : 2 * half]]))
         a, b = np.concatenate(first), np.concatenate(second)
         n = len(a)
         a, b = (a, b) if both_orders else (a - a.mean(), b - b.mean())
         ab, aa, bb = a * b, a * a, b * b
-        correlations.append(float(_pearson(np.array([[n, 0, 0, ab.sum(), aa.sum(), bb.sum()]]))[0]))
-        sums_without = [np.zeros(n), np.zeros(n)] if both_orders else [-a, -b]
-        parts = [np.full(n, n - 1.0), *sums_without, ab.sum() - ab, aa.sum() - aa, bb.sum() - bb]
-        without = _pearson(np.stack(parts, axis=1))
-        total, defined = total + np.nan_to_num(without), defined + ~np.isnan(without)
+        sums = ab.sum(), aa.sum(), bb.sum()
+        zero = np.zeros(1)
+        correlations.append(float(_pearson(n, zero, zero, *(np.array([of_all]) for of_all in sums))[0]))
+        if jackknife:
+            linear = (zero, zero) if both_orders else (-a, -b)
+            without = _pearson(
+                n - 1.0, *linear, *(of_all - part for of_all, part in zip(sums, (ab, aa, bb), strict=True))
+            )
+            total, defined = total + np.nan_to_num(without), defined + ~np.isnan(without)
     correlations = [r for r in correlations if not math.isnan(r)]
-    return float(np.mean(correlations)) if correlations else math.nan, ratio(total, defined)
+    without_each = ratio(total, defined) if jackknife else np.zeros(0)
+    return float(np.mean(correlations)) if correlations else math.nan, without_each
 
 
-def _pearson(sums: FloatArray) -> FloatArray:
-    """r from rows of n, Σa, Σb, Σab, Σa², Σb²; NaN if either does not vary."""
-    n, a, b, ab, aa, bb = sums.T
+@lru_cache(maxsize=1)  # the questions of a study mostly have the same units, raters and seed
+def _shuffles(shapes: tuple[tuple[int, int], ...], splits: int, seed: int) -> list[list[IntArray]]:
+    """For each split and table (units × n) a random order of the ratings of each unit, as places (n × units)."""
+    rng = np.random.default_rng(seed)
+    places = [np.tile(np.arange(n, dtype=np.min_scalar_type(n)), (units, 1)) for units, n in shapes]
+    return [[np.ascontiguousarray(rng.permuted(of_table, axis=1).T) for of_table in places] for _ in range(splits)]
+
+
+def _means(columns: list[FloatArray]) -> FloatArray:
+    """The mean of each row, from its columns (R,) each: added up in the order of NumPy's mean of short rows, which
+    takes many times as long."""
+    if len(columns) > MOST_COLUMNS:
+        return np.asarray(np.stack(columns, axis=1).mean(axis=1))
+    return np.asarray(sum(columns[1:], columns[0]) / len(columns))
+
+
+def _pearson(n: float, a: FloatArray, b: FloatArray, ab: FloatArray, aa: FloatArray, bb: FloatArray) -> FloatArray:
+    """r from n, Σa, Σb, Σab, Σa², Σb²; NaN if either does not vary."""
     square_a, square_b = aa - a**2 / n, bb - b**2 / n
     varies = (square_a > 1e-12 * n) & (square_b > 1e-12 * n)
     r = (ab - a * b / n) / np.sqrt(np.where(varies, square_a * square_b, 1.0))

@@ -91,8 +91,8 @@ class Answers:
     @cached_property
     def cluster_name(self) -> str:
         """What varies besides workers: contexts, if items share them and there are enough; else items."""
-        context_count = len(np.unique(self.contexts))
-        shared = context_count < len(np.unique(self.items))
+        context_count, item_count = (np.count_nonzero(np.bincount(codes)) for codes in (self.contexts, self.items))
+        shared = context_count < item_count
         return "contexts" if shared and context_count >= LEAST_CLUSTERS else "items"
 
     @property
@@ -113,11 +113,12 @@ class Answers:
         if self.own:
             return np.ones(len(self))
         items, parts = int(self.items.max()) + 1, int(self.parts.max()) + 1
-        of_item = pd.factorize(levels * items + self.items)[0]
-        of_part = pd.factorize(of_item * parts + self.parts)[0]
+        of_item = _dense(levels * items + self.items)
+        of_part = of_item if parts == 1 else _dense(of_item * parts + self.parts)
         answers = np.bincount(of_part)
-        _, first = np.unique(of_part, return_index=True)
-        parts_of_item = np.bincount(of_item[first])
+        item_of_part = np.zeros(len(answers), dtype=np.int64)
+        item_of_part[of_part] = of_item
+        parts_of_item = np.bincount(item_of_part[answers > 0])
         return np.asarray(1 / (answers[of_part] * parts_of_item[of_item]))
 
     def standardised(self) -> tuple[Answers, Flags]:
@@ -184,6 +185,11 @@ def natural(name: str) -> tuple[float, str]:
     except ValueError:
         number = math.inf
     return (number if not math.isnan(number) else math.inf), name
+
+
+def _dense(codes: Codes) -> Codes:
+    """The same codes, or others where there are many numbers without an answer."""
+    return codes if codes.max(initial=0) <= 4 * len(codes) else np.asarray(pd.factorize(codes)[0], dtype=np.int64)
 
 
 def _codes(names: ArrayLike, what: str, count: int) -> Codes:

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from analysis.estimate import Estimate
-from analysis.findings.answers import Answers, Codes, names_in_words
+from analysis.findings.answers import Answers, Codes, Flags, names_in_words
 from analysis.findings.letters import clusters_of, letters_of_tests
 from analysis.inference import LEAST_CLUSTERS, LevelFigures, bounds_of_difference, holm, ranked_figures
 from analysis.inference.sign_flip import sign_flip_p
@@ -122,7 +122,7 @@ def compare_levels(
         base = names.index(reference)
         pairs = [(index, base) for index in order if index != base]
     differences = differences_of(figures, standard, pairs, names, answers, margin, shared)
-    if len(np.unique(answers.workers)) < LEAST_CLUSTERS and not answers.own:
+    if np.count_nonzero(np.bincount(answers.workers)) < LEAST_CLUSTERS and not answers.own:
         flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
         differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
     notes = tuple(notes_on(answers, levels, names, standard))
@@ -183,8 +183,7 @@ def standardised_figures(answers: Answers, levels: Codes, count: int, level: flo
 
     None if no worker answered about two levels: then the workers' means would take the difference away.
     """
-    pairs = np.unique(answers.workers * count + levels)
-    if len(pairs) == len(np.unique(answers.workers)):
+    if levels_of_clusters(answers.workers, levels, count).sum(axis=1).max() == 1:
         return None
     scores, varies = answers.standardised()
     if not len(scores):
@@ -269,9 +268,13 @@ def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: Le
 
 def pairs_together(clusters: Codes, levels: Codes, count: int) -> set[tuple[int, int]]:
     """The pairs of levels that some cluster, such as a worker, has answers of."""
-    distinct = np.unique(clusters * count + levels)
-    of_cluster, of_level = distinct // count, distinct % count
-    present = np.zeros((int(of_cluster.max(initial=-1)) + 1, count))
-    present[of_cluster, of_level] = 1
+    present = levels_of_clusters(clusters, levels, count).astype(float)
     together = present.T @ present
     return {(first, second) for first, second in combinations(range(count), 2) if together[first, second]}
+
+
+def levels_of_clusters(clusters: Codes, levels: Codes, count: int) -> Flags:
+    """Which levels each cluster has answers of (G × L)."""
+    present = np.zeros((int(clusters.max(initial=-1)) + 1, count), dtype=bool)
+    present[clusters, levels] = True
+    return present

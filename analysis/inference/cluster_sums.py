@@ -20,7 +20,7 @@ PIECE = 8_192
 
 
 class ByFigure(Protocol):
-    def __getitem__(self, figure: int, /) -> Floats: ...
+    def by_level(self, figure: int, rows_of_levels: Sequence[Ints]) -> list[Floats]: ...
 
 
 class ClusterSums(Protocol):
@@ -107,14 +107,15 @@ class LevelSums:
         self._clusters, self._rows, self._influence = clusters, rows_of_levels, influence
         self._level_count = len(clusters.members)
         self._sums: dict[int, list[Floats]] = {}
+        self._squares: dict[tuple[int, int], float] = {}
 
     def _sums_of(self, figure: int) -> list[Floats]:
         """Of each level, the sums over its clusters with the factor."""
         if figure not in self._sums:
-            clusters, moves = self._clusters, self._influence[figure]
-            parts = zip(clusters.places, self._rows, clusters.sizes, clusters.factors, strict=True)
+            clusters, moves = self._clusters, self._influence.by_level(figure, self._rows)
+            parts = zip(clusters.places, moves, clusters.sizes, clusters.factors, strict=True)
             self._sums[figure] = [
-                np.bincount(places, moves[rows], size) * factor for places, rows, size, factor in parts
+                np.bincount(places, of_level, size) * factor for places, of_level, size, factor in parts
             ]
         return self._sums[figure]
 
@@ -138,10 +139,21 @@ class LevelSums:
         return totals
 
     def squares_sum(self, contrast: Floats) -> float:
-        by_level = self._level_totals(contrast)
-        if self._clusters.is_partition or len(by_level) == 1:  # no cluster has sums of two levels
-            return float(sum((sum_of_squares(sums) for _, sums in by_level), 0.0))
+        weights = contrast.reshape(-1, self._level_count)
+        levels = np.nonzero(weights.any(axis=0))[0].tolist()
+        if self._clusters.is_partition or len(levels) == 1:  # no cluster has sums of two levels
+            return float(sum((self._squares_of(level, weights[:, level]) for level in levels), 0.0))
         return sum_of_squares(self.total(contrast))
+
+    def _squares_of(self, level: int, weights: Floats) -> float:
+        """The sum of squares of `_sum_of`. That of one figure with weight 1 or −1 is in every difference of it."""
+        chosen = np.nonzero(weights)[0].tolist()
+        if len(chosen) > 1 or abs(weights[chosen[0]]) != 1:
+            return sum_of_squares(self._sum_of(level, weights))
+        key = (chosen[0], level)
+        if key not in self._squares:
+            self._squares[key] = sum_of_squares(self._sums_of(chosen[0])[level])
+        return self._squares[key]
 
     def counts(self, figures: Sequence[int]) -> Ints:
         return np.asarray(self._clusters.sizes[np.asarray(figures) % self._level_count])

@@ -27,9 +27,18 @@ class Influence:
         self._codes, self._shares = figures.codes, figures.shares
         self._answers, self._means = figures.answers, figures.means
         self._bessel, self._variances = figures.bessel, figures.variances
+        self._by_level: dict[tuple[int, int], list[Floats]] = {}
 
     def __getitem__(self, figure: int) -> Floats:
         return self.on_means if figure == 0 else self.on_variances
+
+    def by_level(self, figure: int, rows_of_levels: Sequence[Ints]) -> list[Floats]:
+        """The same by level: of the answers with these numbers. The terms of a variance mostly have the same."""
+        key = (figure, id(rows_of_levels))
+        if key not in self._by_level:
+            moves = self[figure]
+            self._by_level[key] = [moves[rows] for rows in rows_of_levels]
+        return self._by_level[key]
 
     @cached_property
     def on_means(self) -> Floats:

@@ -86,7 +86,8 @@ def write(
     """See `analysis.report.write_report`."""
     source = source_of(data, draws, seed, stops)
     sections, made_at = make_sections(source), made_at or datetime.now(UTC)
-    write_files(out_dir, page=as_page(source, sections, made_at), numbers=as_json(source, sections, made_at))
+    numbers = head_of(source, made_at) | {"sections": {section.key: section.to_json for section in sections}}
+    write_files(out_dir, page=as_page(source, sections, made_at), numbers=numbers)
     return out_dir / PAGE
 
 
@@ -180,6 +181,11 @@ def make_declared(source: Source, name: str, parameters: dict[str, Any]) -> Sect
 
 def as_json(source: Source, sections: Sequence[Section], made_at: datetime) -> dict[str, Any]:
     """The content of ``report.json``."""
+    return head_of(source, made_at) | {"sections": {section.key: section.to_json() for section in sections}}
+
+
+def head_of(source: Source, made_at: datetime) -> dict[str, Any]:
+    """What comes before the sections in ``report.json``."""
     study, ratings = source.description, source.data.ratings
     return {
         "version": VERSION,
@@ -190,7 +196,6 @@ def as_json(source: Source, sections: Sequence[Section], made_at: datetime) -> d
         "left_out": source.data.left_out,
         "rejected": study.rejected,
         "simulated_share": float(ratings["synthetic"].mean()) if len(ratings) else None,
-        "sections": {section.key: section.to_json() for section in sections},
     }
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.data import StudyData
@@ -20,20 +21,26 @@ from analysis.inference import Bounds, Dimensions
 from analysis.scores import combined
 
 T = TypeVar("T")
+Codes = npt.NDArray[np.int32]
+Names = npt.NDArray[np.object_]
 #: Levels whose ratings have a mean.
 NUMERIC = ("ordinal", "interval")
 #: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
 MANY_POINTS = 12
 
 
-def sorted_codes(names: pd.Series) -> tuple[np.ndarray[Any, np.dtype[np.int32]], np.ndarray[Any, np.dtype[np.object_]]]:
+def sorted_codes(names: pd.Series) -> tuple[Codes, Names]:
     """The code (N,) of every name, and the names in order."""
     codes, present = pd.factorize(names)
-    distinct = np.asarray(present, dtype=object)
-    order = np.argsort(distinct)
+    return in_order(codes, np.asarray(present, dtype=object))
+
+
+def in_order(codes: npt.NDArray[Any], names: Names) -> tuple[Codes, Names]:
+    """The same codes (N,) in the order of their distinct names."""
+    order = np.argsort(names)
     ranks = np.empty(len(order), dtype=np.int32)
     ranks[order] = np.arange(len(order))
-    return ranks[codes], distinct[order]
+    return ranks[codes], names[order]
 
 
 def pairs_of(first: pd.Series, second: pd.Series) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -65,6 +72,7 @@ class Source:
     worker_names: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
     _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
     def description(self) -> StudyDescription:
@@ -90,16 +98,22 @@ class Source:
         """The ratings in the figures, with codes of items, targets and workers in the order of their names: to compare
         a million names for every figure takes seconds."""
         ratings = self.data.ratings
-        codes, items = sorted_codes(ratings["item"])
-        worker_codes, workers = sorted_codes(ratings["worker"])
+        codes, items = in_order(*self.data.item_codes)
+        # A submission is of one worker, in one arm.
+        submissions = pd.factorize(ratings["submission"])[0]
+        first = np.flatnonzero(~ratings["submission"].duplicated().to_numpy())
+        of_submission = {name: sorted_codes(ratings[name].take(first)) for name in ("worker", "arm")}
+        worker_codes, workers = of_submission["worker"][0][submissions], of_submission["worker"][1]
+        targets, distinct = pd.factorize(ratings["target"])
+        of_target = np.array([self.target_codes[target] for target in distinct], dtype=np.int32)
         self.item_names.extend(items)
         self.worker_names.extend(workers)
         counts = pd.Index(items).isin(["", *self.items.index])[codes]
         ratings = ratings.assign(
             item_code=codes,
-            target_code=ratings["target"].map(self.target_codes).to_numpy(dtype=np.int32),
+            target_code=of_target[targets],
             worker_code=worker_codes,
-            arm_code=sorted_codes(ratings["arm"])[0],
+            arm_code=of_submission["arm"][0][submissions],
         )
         return ratings if counts.all() else ratings[counts]
 
@@ -147,7 +161,15 @@ class Source:
     def answers_to(self, topic: str) -> pd.DataFrame:
         """The rows of one question in `ratings`, whether they are numbers or texts."""
         rows = self._rows_by_topic.get(topic)
-        return self.ratings.iloc[:0] if rows is None else self.ratings.take(rows)
+        if rows is None:
+            return self.ratings.iloc[:0]
+        step = int(rows[1] - rows[0]) if len(rows) > 1 else 1
+        if (np.diff(rows) != step).any():
+            return self.ratings.take(rows)
+        # Where workers answer the same questions about every item, no text is copied.
+        every = self.ratings.iloc[rows[0] : rows[-1] + 1 : step]
+        numbers = {name: every[name].to_numpy(copy=True) for name in every.select_dtypes("number").columns}
+        return every.assign(**numbers)
 
     @cached_property
     def _rows_by_topic(self) -> dict[str, np.ndarray[Any, np.dtype[np.intp]]]:
@@ -243,6 +265,13 @@ class Source:
             self._keys.clear()
             self._keys.update(before)
             raise
+
+    def remembered(self, key: tuple[str, ...], make: Callable[[], T]) -> T:
+        """What ``make`` gave the first time: two sections show the same figures of a large study."""
+        if key not in self._remembered:
+            self._remembered[key] = make()
+        value: T = self._remembered[key]
+        return value
 
     def key(self, name: str) -> str:
         """``name``, with a number added if it is already in use, because ids in the page must be unique."""

@@ -285,7 +285,9 @@ def test_the_mean_of_cohens_kappa_has_no_interval_where_pairs_share_few_units() 
     assert "no interval below a median of 20" in few.note
     many = mean_cohen_kappa(labels(missing=0))
     assert many.low < many.value < many.high
-    assert many.method == "linearised over 30 units, jackknife over 8 raters"
+    assert many.method == (
+        "linearised over 30 units, jackknife over 8 raters; 92 to 100% of such 95% intervals are right in simulations"
+    )
 
 
 def test_an_interval_stays_inside_the_range() -> None:

@@ -16,6 +16,7 @@ from analysis.agreement import (
     spearman_brown,
     split_half,
 )
+from analysis.agreement.reliability import _means, _shuffles
 
 NAN = math.nan
 
@@ -213,3 +214,15 @@ def test_the_ceiling_of_comparisons_is_that_of_every_pair_in_both_orders() -> No
     expected = math.sqrt(1 - scores.var(axis=1, ddof=1).mean() / 4 / (scores.mean(axis=1) ** 2).mean())
     assert noise_ceiling(scores + 3, centre=3).value == pytest.approx(expected)
     assert split_half(scores + 3, centre=3, splits=400).value == pytest.approx(expected**2, abs=0.01)
+
+
+@pytest.mark.parametrize("ratings", range(2, 22))
+def test_halves_are_shuffled_and_averaged_as_numpy_does(ratings: int) -> None:
+    """The same random halves, and the last digit of every mean, as from NumPy's own shuffles and means."""
+    table = np.random.default_rng(ratings).normal(size=(40, ratings))
+    half, own, theirs = ratings // 2, _shuffles(((40, ratings),), 3, 5), np.random.default_rng(5)
+    rows = np.arange(40)
+    for (order,), shuffled in zip(own, (theirs.permuted(table, axis=1) for _ in range(3)), strict=True):
+        assert (np.stack([table[rows, places] for places in order], axis=1) == shuffled).all()
+        columns = [table[rows, places] for places in order[:half]]
+        assert (_means(columns) == shuffled[:, :half].mean(axis=1)).all()

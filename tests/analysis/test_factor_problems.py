@@ -158,3 +158,69 @@ def test_no_items_yet_are_no_problem() -> None:
 
 def test_many_names_are_cut() -> None:
     assert named([f"n{n}" for n in range(10)]) == "n0, n1, n2, n3, n4, n5, n6, n7 and 2 more"
+
+
+# --- designs ---
+
+
+def test_levels_without_common_workers_or_items_are_said_to_differ_by_these_too(tmp_path: Path) -> None:
+    """Two halves of a study that nothing connects: system 0 and 1 have other items, and other workers."""
+    items = [a_set(f"i{at}", cells={"system": "ab"[at % 2]}) for at in range(12)]
+    values: Values = {
+        (f"i{at}", f"w{worker}"): float(1 + (at + 2 * worker) % 7)
+        for at in range(12)
+        for worker in range(12)
+        if at % 2 == worker % 2
+    }
+    page = page_of(tmp_path, (Factor("system"),), items=items, values=values)
+    assert "No worker rated two levels, so how workers differ is part of every difference." in page
+    assert (
+        "No item or context has two levels either: a difference between levels may be one between their items." in page
+    )
+
+
+def test_only_the_pairs_of_levels_that_no_worker_connects_are_named(tmp_path: Path) -> None:
+    """Human and large share workers, as do large and small; nobody rated both human and small."""
+    values = {
+        (item, worker): value
+        for (item, worker), value in rated(24, 12).items()
+        if int(item[1:]) % 3 == 1 or (int(item[1:]) % 3 == 0) == (int(worker[1:]) < 6)
+    }
+    page = page_of(tmp_path, (Factor("system"),), items=items_of(24), values=values)
+    assert "No worker rated both levels of some pairs" in page
+    named = page.partition("is part of their differences: ")[2].partition(".")[0]
+    assert {*named.split(" – ")} == {"human", "small"}
+
+
+def test_in_an_unbalanced_study_every_item_counts_the_same(tmp_path: Path) -> None:
+    """One item has twelve answers of 7, another two of 1: their level's mean is 4, not 6.1."""
+    items = [a_set(f"i{at}", cells={"system": "ab"[at // 2]}) for at in range(4)]
+    values: Values = {("i0", f"w{worker}"): 7.0 for worker in range(12)}
+    values.update({("i1", "w0"): 1.0, ("i1", "w1"): 1.0, ("i2", "w2"): 2.0, ("i3", "w3"): 4.0})
+    data = study_data(items, values, **(LIKERT | {"factors": (Factor("system"),)}))
+    _, sections = built(data, tmp_path)
+    levels = {row["level"]["name"]: row["level"] for row in sections["findings"]["levels by system"]}
+    assert {name: level["mean"]["value"] for name, level in levels.items()} == {"a": 4.0, "b": 3.0}
+    assert [levels["a"][key] for key in ("answers", "items", "workers")] == [14, 2, 12]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (rated(12, 1), "based on 1 worker only, and an interval needs at least 5"),
+        (dict.fromkeys(rated(), 4.0), "all answers agree, so they do not show how uncertain the figure is"),
+    ],
+)
+def test_one_worker_and_equal_answers_have_means_with_the_reason_for_no_interval(
+    tmp_path: Path, values: Values, reason: str
+) -> None:
+    page = page_of(tmp_path, (Factor("system"),), values=values)
+    assert "Levels of system" in page and reason in page.replace("Based", "based").replace(
+        "All answers agree", "all answers agree"
+    )
+    assert "could not be made" not in page
+
+
+def test_one_item_has_no_levels_to_compare(tmp_path: Path) -> None:
+    page = page_of(tmp_path, (Factor("system"),), items=items_of(1), values=rated(1, 6))
+    assert "All items have the same level of system, human, so there is nothing to compare." in page

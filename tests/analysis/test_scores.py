@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from analysis.description import TEXT, Scale, Score
-from analysis.scores import item_scores, own_scores
+from analysis.scores import item_means, item_scores, own_scores
 
 DIVERSE = Score("diversity", "absHDS", low=1, high=5)
 SIMILAR = Score("similarity", "simHDS", -1, low=1, high=5)
@@ -168,3 +168,8 @@ def test_invalid_input_is_refused() -> None:
         item_scores(pd.DataFrame({"worker": [1], "value": [1]}), DIVERSE)
     with pytest.raises(ValueError, match="not a number"):
         item_scores(ratings(a=[1]).assign(value="good"), DIVERSE)
+
+
+@pytest.mark.parametrize("frame", [ratings(b=[1, 2], a=[5, 4, 3], c=[2]), ratings(a=[1, math.nan, 3], b=[math.nan])])
+def test_means_alone_are_those_of_the_scores(frame: pd.DataFrame) -> None:
+    assert item_means(frame, DIVERSE).equals(item_scores(frame, DIVERSE)[["score", "n"]])

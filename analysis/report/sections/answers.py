@@ -234,11 +234,15 @@ def location(source: Source, topic: str, frame: pd.DataFrame) -> dict[str, Estim
 
     If the question is not about an item, or about the worker's own text, they are about new workers.
     """
-    values, dimensions = frame["value"], source.dimensions_of(frame)
-    return {
-        "Mean": attempt(lambda: mean_estimate(values, dimensions, bounds=source.ends_of(topic))),
-        "Standard deviation": attempt(lambda: sd_estimate(values, dimensions)),
-    }
+
+    def make() -> dict[str, Estimate]:
+        values, dimensions = frame["value"], source.dimensions_of(frame)
+        return {
+            "Mean": attempt(lambda: mean_estimate(values, dimensions, bounds=source.ends_of(topic))),
+            "Standard deviation": attempt(lambda: sd_estimate(values, dimensions)),
+        }
+
+    return dict(source.remembered(("location", topic), make))
 
 
 def by_option(
@@ -276,7 +280,7 @@ def is_about_no_item(frame: pd.DataFrame) -> bool:
 def as_ratings(question: QuestionDescription, frame: pd.DataFrame) -> Ratings:
     """Ratings with the scale's points as categories, including those that nobody chose."""
     points = sorted(point.value for point in question.scale.points)
-    categories = points if points and set(frame["value"]) <= set(points) else None
+    categories = points if points and set(frame["value"].unique()) <= set(points) else None
     return ratings_from_frame(frame, unit="unit", rater="worker_code", categories=categories)
 
 

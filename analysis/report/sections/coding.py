@@ -98,7 +98,7 @@ def labels_in_words(shares: Mapping[str, Estimate], coded: Sequence[Coded], name
     mentioned = ", ".join(f"{name} in {with_interval(defined[name])}" for name in most)
     agreed = sorted((label.alpha.value, names[label.label]) for label in coded if not math.isnan(label.alpha.value))
     if not agreed:
-        return f"Of the comments, {mentioned}. How far coders agree is not known."
+        return f"Share of comments: {mentioned}. How far coders agree is not known."
     (low, low_label), (high, high_label) = agreed[0], agreed[-1]
     return (
         f"Share of comments: {mentioned}. Coders’ α goes from {number(low)} ({low_label}) to {number(high)} "

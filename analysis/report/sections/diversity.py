@@ -96,7 +96,7 @@ def tests_in_words(sets: Sets, tests: Sequence[Tested]) -> str:
     people, *metrics = tests
     if math.isnan(people.spearman.value):
         return f"It cannot be tested against {sets.name}: {people.spearman.note}."
-    second = f"{SECOND[sets.kind]} {with_interval(people.second)}"
+    second = f"{SECOND[sets.kind].replace('Accuracy', 'accuracy')} {with_interval(people.second)}"
     largest = f" ({LARGEST})" if LARGEST in people.spearman.note else ""
     sentence = f"It follows {sets.name} with Spearman’s ρ {with_interval(people.spearman)}{largest}; {second}."
     defined = [test for test in metrics if not math.isnan(test.spearman.value)]

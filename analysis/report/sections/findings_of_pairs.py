@@ -145,7 +145,7 @@ def sentence(factor: str, records: list[dict[str, Any]]) -> str:
     p = second["p_from_best"]
     if math.isnan(p):
         why = best["share"].note or "the data do not show how uncertain the difference is"
-        return f"{best['level']} {shares}. There is no test: {why}."
+        return f"By {factor}, {best['level']} {shares}. There is no test: {why}."
     if p < 0.05:
         return f"{best['level']} is ahead by {factor}: it {shares}, p {p_equals(p)} (Holm)."
     return f"The data do not show which {factor} is ahead: {best['level']} {shares}, p {p_equals(p)} (Holm)."

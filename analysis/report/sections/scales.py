@@ -23,7 +23,7 @@ from analysis.report.estimates import attempt, how
 from analysis.report.sections.answers import as_ratings, compares_nobody, is_about_no_item, location
 from analysis.report.source import NUMERIC, Source
 from analysis.report.tables import Column, Table, keyed
-from analysis.scores import item_scores
+from analysis.scores import item_means
 
 MOST_ROWS = 500
 #: How answers can be grouped.
@@ -182,14 +182,14 @@ def add_groups(source: Source, section: Section, frames: Frames, by: str) -> Non
 
 
 def add_items(source: Source, section: Section, frames: Frames) -> None:
-    """The mean of every item on every statement, by the rule of `item_scores`."""
+    """The mean of every item on every statement, by the rule of `analysis.scores`."""
 
     def mean_of(topic: str) -> Callable[[tuple[Any, dict[str, Any]]], object]:
         return lambda record: record[1][topic]["mean"]
 
     declared = {score.topic: score for score in source.scores if score.over != "part"}
     scores = {
-        topic: item_scores(source.in_codes(frame), declared.get(topic, Score(topic, topic)))
+        topic: item_means(source.in_codes(frame), declared.get(topic, Score(topic, topic)))
         for topic, frame in frames.items()
         if not is_about_no_item(frame)
     }
