@@ -5,7 +5,7 @@ name: sweep-1
 models: [smollm2-135m]
 decoders: [greedy, top_p=0.9, {temperature: {from: 0.2, to: 1.2, steps: 6}}]
 contexts: prompts.csv        # or {file, id, fields, most}, or a list of {id, context}
-samples: 10                  # of each decoder; greedy and beam give one, as their texts are all the same
+samples: 10                  # of each decoder; greedy gives one, a beam search its n_best
 assign: crossed              # every context with every decoder; or one_per_context
 template: story              # a built-in one, or text with {fields}
 limits: {exact: 30}          # default: the template's
@@ -67,8 +67,8 @@ class RunFile:
     """The content of a run file, checked and with sweeps expanded.
 
     ``over_long``: a prompt longer than the model accepts is cut from the left (``cut``) or stops the run (``refuse``).
-    ``samples`` applies to decoders that draw; greedy and beam give one text each. ``assign``: each context gets every
-    model and decoder (``crossed``), or one model and one decoder (``one_per_context``).
+    ``samples`` applies to decoders that draw; greedy gives one text, a beam search its n-best. ``assign``: each context
+    gets every model and decoder (``crossed``), or one model and one decoder (``one_per_context``).
     """
 
     name: str
@@ -88,8 +88,9 @@ class RunFile:
     seed: int = 1
 
     def n_of(self, decoder: Decoder) -> int:
-        """Samples of one context, model and decoder. If the decoder draws nothing, another would be the same."""
-        return self.samples if decoder.samples else 1
+        """Samples of one context, model and decoder. If the decoder draws nothing, another would be the same: a beam
+        search gives its n-best texts, greedy one."""
+        return self.samples if decoder.samples else decoder.n_best
 
     @property
     def n_wanted(self) -> int:
