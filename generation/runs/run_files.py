@@ -32,6 +32,7 @@ from generation.decoding.prompts import (
     longest_prompt,
     make_prompt,
     unknown_fields,
+    uses_entities,
 )
 from generation.runs.assigning import ASSIGNMENTS, CROSSED, Assigned, assign_one
 from generation.runs.contexts import Context, Source, id_problems, read_contexts
@@ -42,6 +43,8 @@ MAX_SAMPLES = 10_000_000
 MAX_DECODERS = 10_000
 MAX_PROMPT_CHARS = 100_000_000
 MAX_CHUNKS = 200_000
+#: Characters of all contexts in which entities are looked for: about half a minute.
+MAX_TAGGED = 1_000_000
 MOST_SEED = 2**63 - 1
 REQUIRED = ("name", "models", "decoders", "contexts")
 OPTIONAL = ("samples", "assign", "template", "priming", "limits", "over_long", "first_words", "chunk_size", "seed")
@@ -272,7 +275,7 @@ def _template(reader: _Reader) -> tuple[BuiltIn | None, str]:
         reader.problems.append(unknown(reader.where("template"), template, BUILT_IN))
         return None, "{context}"
     try:
-        if not fields_of(template):
+        if not fields_of(template) and not uses_entities(template):
             what = "The template uses no field: all prompts would be the same."
             reader.wrong("template", what, "Write {context}, or another field, where the context belongs.")
     except TemplateError as error:
@@ -355,6 +358,10 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
         return []  # already reported
     prompted: list[Prompted] = []
     total = 0
+    if uses_entities(template) and sum(len(text) for each in contexts for text in each.fields.values()) > MAX_TAGGED:
+        fix = "Split the run, or give the entities as a column of your own and name it otherwise."
+        reader.wrong("template", f"Entities are looked for in at most {MAX_TAGGED:,} characters.", fix)
+        return []
     for context in contexts:
         missing = [name for name in used if name not in context.fields]
         empty = [name for name in used if name not in missing and not context.fields[name].strip()]
@@ -372,6 +379,10 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
                 what = f"The prompts have more than {MAX_PROMPT_CHARS:,} characters together."
                 reader.wrong("contexts", what, "Shorten the priming text or the template, or split the run.")
                 return []
-            prompt, keep = make_prompt(template, context.fields, priming)
+            try:
+                prompt, keep = make_prompt(template, context.fields, priming)
+            except TemplateError as error:
+                reader.wrong("template", str(error))
+                return []
             prompted.append(Prompted(context.external_id, dict(context.fields), prompt, keep))
     return prompted

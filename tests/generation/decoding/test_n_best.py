@@ -42,4 +42,6 @@ def test_what_is_refused(name: str, why: str) -> None:
 def test_servers_refuse_n_best_and_length_penalties() -> None:
     server = SERVERS["transformers"]
     assert server.refusal(parse_decoder("beam=4")) == ""
-    assert "does not support length_penalty, n_best" in server.refusal(parse_decoder("beam=4,n_best=2,length_penalty=2"))
+    assert "does not support length_penalty, n_best" in server.refusal(
+        parse_decoder("beam=4,n_best=2,length_penalty=2")
+    )
