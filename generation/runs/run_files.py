@@ -47,8 +47,20 @@ MAX_CHUNKS = 200_000
 MAX_TAGGED = 1_000_000
 MOST_SEED = 2**63 - 1
 REQUIRED = ("name", "models", "decoders", "contexts")
-OPTIONAL = ("samples", "assign", "template", "priming", "limits", "over_long", "first_words", "chunk_size", "seed")
+OPTIONAL = (
+    "samples",
+    "assign",
+    "template",
+    "priming",
+    "limits",
+    "over_long",
+    "first_words",
+    "rerank",
+    "chunk_size",
+    "seed",
+)
 KEYS = (*REQUIRED, *OPTIONAL)
+MOST_CANDIDATES = 100
 OVER_LONG = ("cut", "refuse")
 SOURCE_KEYS = ("file", "id", "fields", "most")
 DEFAULT_CHUNK = 64
@@ -87,6 +99,7 @@ class RunFile:
     limits: Limits = field(default_factory=Limits)
     over_long: str = "cut"
     first_words: int | None = None
+    rerank: Mapping[str, Any] | None = None
     chunk_size: int = DEFAULT_CHUNK
     seed: int = 1
 
@@ -130,7 +143,7 @@ class RunFile:
             "first_words": self.first_words,
             "chunk_size": self.chunk_size,
             "seed": self.seed,
-        }
+        } | ({"rerank": dict(self.rerank)} if self.rerank else {})
 
 
 class _Reader:
@@ -203,9 +216,11 @@ def read_run(document: Mapping[str, Any], *, folder: Path, lines: Mapping[str, i
         limits=_limits(reader, built_in),
         over_long=_choice(reader, "over_long", OVER_LONG),
         first_words=count,
+        rerank=_rerank(reader),
         chunk_size=reader.whole("chunk_size", DEFAULT_CHUNK, 1, 10_000),
         seed=reader.whole("seed", 1, 0, MOST_SEED),
     )
+    _check_reranked(reader, file)
     refuse_if_any(reader.problems)
     if file.n_wanted > MAX_SAMPLES:
         reader.wrong("samples", f"The run would make {file.n_wanted:,} samples.", f"At most {MAX_SAMPLES:,}: split it.")
@@ -282,6 +297,31 @@ def _template(reader: _Reader) -> tuple[BuiltIn | None, str]:
         reader.wrong("template", str(error))
         return None, "{context}"
     return None, template
+
+
+def _rerank(reader: _Reader) -> Mapping[str, Any] | None:
+    """How many candidates there are for each sample, and what scores them."""
+    rerank = reader.document.get("rerank")
+    if rerank is None:
+        return None
+    fix = "Write {candidates: 10, model: NAME}, or function: NAME in place of the model."
+    if not isinstance(rerank, dict) or len(rerank) != 2 or "candidates" not in rerank:
+        reader.wrong("rerank", f"This is {shown(rerank)}.", fix)
+        return None
+    (scorer,) = (name for name in rerank if name != "candidates")
+    count = rerank["candidates"]
+    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_CANDIDATES:
+        reader.wrong("rerank.candidates", f"This is {shown(count)}.", f"Write a number from 2 to {MOST_CANDIDATES}.")
+    if scorer not in ("model", "function") or not isinstance(rerank[scorer], str):
+        reader.wrong("rerank", f"“{scorer}” with {shown(rerank[scorer])} is no scorer.", fix)
+    return rerank
+
+
+def _check_reranked(reader: _Reader, file: RunFile) -> None:
+    not_drawing = [decoder.name for decoder in file.decoders if not decoder.samples]
+    if file.rerank and not_drawing:
+        what = f"With {', '.join(not_drawing)} nothing is drawn, so all candidates would be the same."
+        reader.wrong("rerank", what, "Leave these decoders out; n_best has the texts of a beam search.")
 
 
 def _choice(reader: _Reader, name: str, choices: Sequence[str]) -> str:
