@@ -89,7 +89,7 @@ class SourceEngine(TorchEngine):
     def _read(self, group: Group, tokens: Sequence[Sequence[int]]) -> Tensor:
         """Logits after the last of the tokens. Advances the group's buffers."""
         out = self._model(
-            encoder_outputs=BaseModelOutput(last_hidden_state=group.states),  # type: ignore[arg-type]
+            encoder_outputs=BaseModelOutput(last_hidden_state=group.states),
             attention_mask=group.mask,
             decoder_input_ids=on_device(tokens, self._device),
             past_key_values=group.cache,
