@@ -46,7 +46,8 @@ def log_softmax(kind: str, source: str, text: list[int]) -> torch.Tensor:
     tokens = torch.tensor([opened_source_model(kind).vocabulary.encode(source)])
     with torch.no_grad():
         logits = model(input_ids=tokens, decoder_input_ids=torch.tensor([[start, *text]])).logits
-    return logits[0, : len(text)].double().log_softmax(-1)
+    log_p: torch.Tensor = logits[0, : len(text)].double().log_softmax(-1)
+    return log_p
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,7 +203,7 @@ def test_n_best_texts_of_a_source_are_those_of_transformers(kind: str, n_best: i
         for outcome, row, score in zip(mine, found.sequences[:, 1:].tolist(), found.sequences_scores, strict=True):
             assert list(outcome.token_ids) == (row[: row.index(END) + 1] if END in row else row)
             assert outcome.score == pytest.approx(float(score), abs=1e-4)
-        assert [outcome.score for outcome in mine] == sorted([outcome.score for outcome in mine], reverse=True)
+        assert [outcome.score for outcome in mine] == sorted([outcome.score or 0.0 for outcome in mine], reverse=True)
         assert len({outcome.token_ids for outcome in mine}) == n_best
 
 

@@ -51,8 +51,9 @@ def test_the_best_candidate_is_stored_with_its_score_and_reproduced(everything_i
         counts = [text.count("boat") for text in texts]
         assert (sample.text, sample.score) == (texts[counts.index(max(counts))], max(counts))
     assert run.samples.filter(score__gt=0).exists()
-    again = reproduce_sample(run_id=run.pk, sample_id=run.samples.last().pk, backend_of=toy.backend_of)
-    assert again.same_tokens and again.text == run.samples.last().text
+    stored = run.samples.earliest("pk")
+    again = reproduce_sample(run_id=run.pk, sample_id=stored.pk, backend_of=toy.backend_of)
+    assert again.same_tokens and again.text == stored.text
 
 
 @pytest.mark.django_db

@@ -33,7 +33,8 @@ def tiny_source_model(kind: str = "t5", *, seed: int = 1) -> Path:
     size: dict[str, Any] = {"vocab_size": len(tokenizer), "eos_token_id": END, "pad_token_id": 1, "d_model": 32}
     model: Any
     if kind == "t5":
-        config = transformers.T5Config(
+        t5: Any = transformers.T5Config
+        config = t5(
             d_kv=16, d_ff=64, num_layers=3, num_decoder_layers=3, num_heads=4, n_positions=64,
             decoder_start_token_id=1, initializer_factor=1.5, **size,
         )  # fmt: skip
