@@ -170,6 +170,7 @@ class Sample(models.Model):
     cut_tokens = models.PositiveIntegerField(default=0)
     log_p = models.FloatField(null=True)
     log_q = models.FloatField(null=True)
+    score = models.FloatField(null=True, help_text="What a beam search or a reranker ordered texts by.")
     finish_reason = models.CharField(max_length=12)
     seconds = models.FloatField()
 

@@ -96,7 +96,7 @@ class Facts:
 class Request:
     """One text to generate. ``key`` belongs to the caller and is returned with the outcome. A prompt that is too long
     for the model loses its beginning if ``cut_left``, and is refused otherwise; the first ``keep`` characters (a
-    priming text) stay."""
+    priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best."""
 
     key: Any
     prompt: str
@@ -105,6 +105,7 @@ class Request:
     seed: int
     cut_left: bool = True
     keep: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,10 @@ class Generated:
     renormalised; without the end of text while a minimum length excludes it). Both count the end-of-text token if the
     text ended with one. None: the backend does not report it, or the decoder draws nothing. ``finish_reason``: end (of
     text), length, sentence, stop (before one of the limits' stop strings), or context (the model's context was full
-    before the text had the tokens that were asked for). ``seconds``: from the request's start to its last token, shared
-    with the others in its batch. ``prompt_tokens`` after any cut; ``cut_tokens``: how many were cut.
+    before the text had the tokens that were asked for). ``score``: what a beam search or a reranker ordered texts by; a
+    beam search by the log p of all tokens that it drew, divided by their number to the power of the length penalty.
+    ``seconds``: from the request's start to its last token, shared with the others in its batch. ``prompt_tokens``
+    after any cut; ``cut_tokens``: how many were cut.
     """
 
     text: str
@@ -129,6 +132,7 @@ class Generated:
     seconds: float
     prompt_tokens: int
     cut_tokens: int = 0
+    score: float | None = None
 
 
 @dataclass(frozen=True)

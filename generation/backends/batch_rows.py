@@ -21,12 +21,16 @@ HALF_A_CHARACTER = "\ufffd"
 
 class Vocabulary(Protocol):
     """A model's tokens. ``head`` and ``tail`` go around every prompt: a beginning-of-text token, or what a chat has
-    before and after the user's turn. ``ends`` are the tokens that end a text."""
+    before and after the user's turn. ``ends`` are the tokens that end a text. ``starts``: of an encoder–decoder model,
+    which reads the prompt as a source of its own, the tokens that come before every text; empty for other models.
+    ``text_length``: the most tokens of such a text, with these."""
 
     head: tuple[int, ...]
     tail: tuple[int, ...]
     ends: frozenset[int]
     context_length: int
+    starts: tuple[int, ...]
+    text_length: int
 
     def encode(self, text: str) -> list[int]:
         """Tokens of the text alone."""
@@ -42,7 +46,8 @@ class Row:
         self.request, self.prompt, self.cut_tokens = request, prompt, cut_tokens
         self._vocabulary = vocabulary
         limits = request.limits
-        self.most = min(limits.most, vocabulary.context_length - len(prompt))
+        room = vocabulary.context_length - len(prompt)
+        self.most = min(limits.most, vocabulary.text_length - len(vocabulary.starts) if vocabulary.starts else room)
         self._reads_text = bool(limits.stop or limits.min_words or limits.stop_strings)
         self._uniforms = uniforms(request.seed, self.most) if request.decoder.samples else np.zeros(self.most)
         self.restart()
@@ -59,6 +64,12 @@ class Row:
     def uniform(self) -> float:
         """The number in [0, 1) that decides the next token."""
         return float(self._uniforms[len(self.tokens)])
+
+    @property
+    def read(self) -> tuple[int, ...]:
+        """What the next token continues: the prompt and the text so far, or the text alone if the prompt is a source of
+        its own."""
+        return (*(self._vocabulary.starts or self.prompt), *self.tokens)
 
     @property
     def end_barred(self) -> bool:
@@ -142,6 +153,8 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
     context, around = vocabulary.context_length, len(vocabulary.head) + len(vocabulary.tail)
     tokens = vocabulary.encode(request.prompt)
     limits, cut = request.limits, 0
+    if vocabulary.starts:
+        return _begin_with_source(request, vocabulary, tokens)
     if limits.needed + around >= context:
         return NotGenerated(
             f"The text should have {limits.shortest} and the model's context is {context} tokens, including the "
@@ -164,4 +177,30 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
             f"The prompt has {len(tokens)} tokens and the model's context is {context}{text}; shorten it, or let it be "
             "cut from the left."
         )
+    return Row(request, (*vocabulary.head, *tokens, *vocabulary.tail), cut, vocabulary)
+
+
+def _begin_with_source(request: Request, vocabulary: Vocabulary, tokens: list[int]) -> Row | NotGenerated:
+    """The same for an encoder–decoder model: source and text do not share their room."""
+    limits, most = request.limits, vocabulary.text_length - len(vocabulary.starts)
+    if limits.needed > most:
+        return NotGenerated(
+            f"The text should have {limits.shortest} and the model writes {most} at most; ask for fewer."
+        )
+    room = vocabulary.context_length - len(vocabulary.head) - len(vocabulary.tail)
+    if not tokens:
+        return NotGenerated("The prompt is empty for this model: its tokenizer makes no token of it.")
+    cut = 0
+    if len(tokens) > room:
+        priming = vocabulary.encode(request.prompt[: request.keep]) if request.keep else []
+        if not request.cut_left or len(priming) >= room:
+            what = "priming text alone" if request.cut_left else "prompt"
+            count = len(priming) if request.cut_left else len(tokens)
+            return NotGenerated(
+                f"The {what} has {count} tokens and the model reads {room} at most; shorten it"
+                f"{'' if request.cut_left else ', or let it be cut from the left'}."
+            )
+        cuttable = vocabulary.encode(request.prompt[request.keep :]) if request.keep else tokens
+        cut = max(len(priming) + len(cuttable) - room, 0)
+        tokens = priming + cuttable[cut:]
     return Row(request, (*vocabulary.head, *tokens, *vocabulary.tail), cut, vocabulary)

@@ -56,6 +56,8 @@ class LlamaCppBackend:
                     f"{path} cannot be read by llama.cpp. It may be cut short, damaged, or of a kind that this version "
                     "does not know; download it again, or update llama-cpp-python."
                 )
+        if reason := encoder_refusal(self._library, self._model):
+            raise BackendError(f"{path} {reason}")
         trained = int(self._library.llama_model_n_ctx_train(self._model))
         context = min(trained, int(self._options.get("context", CONTEXT)))
         self.vocabulary = LlamaTokens(self._library, self._model, chat=spec.chat, context=context)
@@ -123,8 +125,21 @@ class LlamaCppBackend:
         )
 
 
+def encoder_refusal(library: Any, model: Any) -> str:
+    """What is wrong if the model has an encoder; empty if it has none."""
+    if not library.llama_model_has_encoder(model):
+        return ""
+    return (
+        "is an encoder–decoder model, which this backend cannot run; register its folder or hub name with the backend "
+        "transformers."
+    )
+
+
 class LlamaTokens:
     """llama.cpp's tokenizer as a ``batch_rows.Vocabulary``."""
+
+    starts: tuple[int, ...] = ()
+    text_length = 0
 
     def __init__(self, library: Any, model: Any, *, chat: bool, context: int) -> None:
         self._library = library

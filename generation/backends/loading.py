@@ -1,4 +1,4 @@
-"""Loading a causal language model with transformers, with a clear message if it cannot be loaded."""
+"""Loading a causal or an encoder–decoder model with transformers, with a clear message if it cannot be loaded."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ import torch
 import transformers
 from huggingface_hub import HfApi, snapshot_download
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    GgufConfig,
+    PreTrainedModel,
+)
 
 from generation.backends import gguf_cache
 from generation.backends.adapters import base_of, merged
@@ -50,6 +57,8 @@ def load(spec: ModelSpec) -> Loaded:
         model, tokenizer = _read(location, base or spec, DTYPES.get(dtype, torch.float32), device)
         if base is not None:
             model = merged(model, spec)
+        if dtype == "int8" and model.config.is_encoder_decoder:
+            raise BackendError(f"{spec.source} is an encoder–decoder model, which dtype int8 is not for; use float32.")
         if dtype == "int8":
             from generation.backends.int8 import quantise
 
@@ -83,6 +92,7 @@ def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype, device:
     """Model and tokenizer; of a GGUF file its unpacked copy, if there is one."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED
+    from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as SEQ2SEQ
 
     kwargs: dict[str, Any] = {}
     folder = None
@@ -98,10 +108,11 @@ def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype, device:
         kwargs["device_map"] = {"": device}  # straight to the device, not by way of the machine's memory
     config = AutoConfig.from_pretrained(**location, trust_remote_code=False)
     masked = config.model_type in MASKED and not getattr(config, "is_decoder", False)
-    if config.model_type not in CAUSAL or masked or getattr(config, "is_encoder_decoder", False):
+    two_parts = bool(getattr(config, "is_encoder_decoder", False))
+    if config.model_type not in (SEQ2SEQ if two_parts else CAUSAL) or (masked and not two_parts):
         raise BackendError(
-            f"{spec.source} is a {config.model_type} model, which is not a causal language model: it cannot continue a "
-            "prompt token by token. Use a model such as GPT-2, Llama, Qwen or SmolLM."
+            f"{spec.source} is a {config.model_type} model, which neither continues a prompt token by token, as GPT-2, "
+            "Llama, Qwen or SmolLM do, nor answers a source, as T5, BART or BlenderBot do."
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(**location, trust_remote_code=False)
@@ -112,7 +123,8 @@ def _read(location: dict[str, Any], spec: ModelSpec, dtype: torch.dtype, device:
         ) from error
     if len(tokenizer) == 0:
         raise BackendError(f"{spec.source} has an empty tokenizer; put tokenizer.json beside the weights.")
-    both: Any = AutoModelForCausalLM.from_pretrained(
+    kind = AutoModelForSeq2SeqLM if two_parts else AutoModelForCausalLM
+    both: Any = kind.from_pretrained(
         **location, **kwargs, config=config, dtype=dtype, output_loading_info=True, trust_remote_code=False
     )
     model, loading_info = both

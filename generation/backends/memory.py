@@ -86,5 +86,11 @@ def token_bytes(config: Any, item_size: int) -> int:
     """Bytes of keys and values that one token takes in all layers, by the model's configuration."""
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     heads = getattr(text, "num_key_value_heads", None) or text.num_attention_heads
-    size = getattr(text, "head_dim", None) or text.hidden_size // text.num_attention_heads
-    return int(2 * text.num_hidden_layers * heads * size * item_size)
+    # d_kv and the decoder's layers: of encoder–decoder models, whose decoder keeps the text and the source.
+    size = (
+        getattr(text, "head_dim", None) or getattr(text, "d_kv", None) or text.hidden_size // text.num_attention_heads
+    )
+    layers = (
+        getattr(text, "decoder_layers", None) or getattr(text, "num_decoder_layers", None) or text.num_hidden_layers
+    )
+    return int(2 * layers * heads * size * item_size)

@@ -42,6 +42,8 @@ class Server:
     def refusal(self, decoder: Decoder) -> str:
         """Why this kind of server cannot use the decoder; empty if it can."""
         needed = set(decoder.truncations) | ({"beam"} if decoder.beams > 1 else set())
+        needed |= {"n_best"} if decoder.n_best > 1 else set()
+        needed |= {"length_penalty"} if decoder.length_penalty != 1.0 else set()
         needed |= {"repetition_penalty"} if decoder.repetition_penalty != 1.0 else set()
         lacking = sorted(needed - self.draws)
         if lacking:

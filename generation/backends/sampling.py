@@ -100,10 +100,10 @@ def _draw(logits: Tensor, rows: Sequence[Row], kind: tuple[str, ...], ends: Tens
 
 
 def _penalised(scores: Tensor, rows: Sequence[Row]) -> Tensor:
-    """The scores, changed in place, with those of the tokens of prompt and text moved away from being likely."""
+    """The scores, changed in place, with those of the tokens that have been read moved away from being likely."""
     for number, row in enumerate(rows):
         if (penalty := row.request.decoder.repetition_penalty) != 1.0:
-            repeated = on_device(sorted({*row.prompt, *row.tokens}), scores.device)
+            repeated = on_device(sorted(set(row.read)), scores.device)
             values = scores[number, repeated]
             scores[number, repeated] = torch.where(values > 0, values / penalty, values * penalty)
     return scores

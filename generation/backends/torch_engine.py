@@ -121,8 +121,8 @@ class TorchEngine:
         returns first."""
         try:
             if self._beams and not self._rows:
-                for row, outcome in beams.search(self._model, self._beams, self._vocabulary, room=self._room):
-                    self._end(row, outcome)
+                for row, outcomes in beams.search(self._model, self._beams, self._vocabulary, room=self._room):
+                    self._end(row, *outcomes)
             self._next_tokens()
         except Exception as error:
             if not is_out_of_memory(error) or not (self._rows or self._joining):
@@ -187,7 +187,7 @@ class TorchEngine:
             return []
         joining: list[Row] = []
         columns = max((row.columns for row in self._rows), default=0)
-        held = self._cache.n_bytes
+        held = self.held_bytes
         rows_of: dict[int, int] = {}
         while self._waiting and len(joining) < free:
             columns = max(columns, self._waiting[0].columns)
@@ -239,9 +239,13 @@ class TorchEngine:
         with torch.inference_mode():
             self._rows = [self._rows[number] for number in self._cache.drop(dead)]
 
-    def _end(self, row: Row, outcome: Outcome) -> None:
+    def _end(self, row: Row, *outcomes: Outcome) -> None:
+        """The row's outcome and that of equal rows. Of n-best texts, each gets its own."""
         followers = [] if row.request.decoder.samples else self._followers.pop(_same(row), [])
-        self._ended += [(same_row.request.key, outcome) for same_row in (row, *followers)]
+        last = len(outcomes) - 1
+        self._ended += [
+            (same_row.request.key, outcomes[min(same_row.request.rank, last)]) for same_row in (row, *followers)
+        ]
 
     def _pass_on(self, row: Row) -> None:
         """A row that draws nothing was cancelled: the next equal one replaces it."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from transformers import GenerationConfig
 
 from generation.backends import attention
 from generation.backends.adapters import base_of
@@ -21,6 +22,7 @@ from generation.backends.loading import load
 from generation.backends.memory import PASSES, Room, available_bytes, release, token_bytes
 from generation.backends.model_origin import origin_of
 from generation.backends.prompt_cache import PromptCache
+from generation.backends.source_engine import SourceEngine
 from generation.backends.torch_engine import Pace, TorchEngine
 from generation.decoding.decoders import Decoder
 
@@ -49,9 +51,17 @@ class TransformersBackend:
         loaded = load(spec)
         self.model, self._dtype = loaded.model, loaded.dtype
         self._device = torch.device(self.model.device)
-        if self._device.type == "cpu":
+        self._two_parts = bool(self.model.config.is_encoder_decoder)
+        if self._two_parts and "kept_prompt_tokens" in self._options:
+            raise BackendError(
+                f"{spec.source} is an encoder–decoder model, which reads each prompt as a whole: no beginning of one "
+                "can be kept. Register it without the option kept_prompt_tokens."
+            )
+        if self._device.type == "cpu" and not self._two_parts:
             attention.use(self.model)
         self.vocabulary = Tokens(loaded.tokenizer, self.model, chat=spec.chat, context=self._options.get("context"))
+        # A search would otherwise follow what the model's own settings say of repetitions, lengths and forced tokens.
+        self.model.generation_config = GenerationConfig()  # type: ignore[no-untyped-call]
         itemsize = next(self.model.parameters()).element_size()
         self._room = Room(
             self._device,
@@ -122,7 +132,8 @@ class TransformersBackend:
         return self._engine(pace, PromptCache(self._prefill_tokens))
 
     def open_engine(self, *, most_active: int) -> TorchEngine:
-        prompt_tokens = self._options.get("kept_prompt_tokens", min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8)))
+        most_kept = 0 if self._two_parts else min(KEPT_PROMPT_TOKENS, self._room.tokens_of(1 / 8))
+        prompt_tokens = self._options.get("kept_prompt_tokens", most_kept)
         return self._engine(
             Pace(most_active, self._prefill_tokens, live=True), PromptCache(prompt_tokens, beginnings=True)
         )
@@ -138,7 +149,8 @@ class TransformersBackend:
     def _engine(self, pace: Pace, prompts: PromptCache) -> TorchEngine:
         if self.model is None:
             raise BackendError(f"{self.spec.source} was closed.")
-        return TorchEngine(self.model, self.vocabulary, room=self._room, pace=pace, prompts=prompts)
+        kind = SourceEngine if self._two_parts else TorchEngine
+        return kind(self.model, self.vocabulary, room=self._room, pace=pace, prompts=prompts)
 
 
 class Tokens:
@@ -147,9 +159,8 @@ class Tokens:
     def __init__(self, tokenizer: Any, model: Any, *, chat: bool, context: int | None = None) -> None:
         self._tokenizer = tokenizer
         text = model.config.get_text_config()
-        trained = (
-            getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or UNKNOWN_CONTEXT
-        )
+        named = ("max_position_embeddings", "n_positions")
+        trained = _first_of(text, "max_encoder_position_embeddings", *named) or UNKNOWN_CONTEXT
         self.context_length: int = min(trained, context or trained)
         self.size: int = text.vocab_size
         special = tokenizer.get_added_vocab()
@@ -174,7 +185,14 @@ class Tokens:
             bare, with_special = self.encode("a"), tokenizer("a").input_ids
             starts = range(len(with_special) - len(bare) + 1)
             matches = (start for start in starts if with_special[start : start + len(bare)] == bare)
-            self.head = tuple(with_special[: next(matches, 0)])
+            start = next(matches, None)
+            self.head = tuple(with_special[: start or 0])
+            if start is not None and model.config.is_encoder_decoder:
+                self.tail = tuple(with_special[start + len(bare) :])
+        self.starts: tuple[int, ...] = ()
+        if model.config.is_encoder_decoder:
+            self.starts = _starts_of(model, self.head, tokenizer.bos_token_id)
+        self.text_length: int = _first_of(text, "max_decoder_position_embeddings", *named) or UNKNOWN_CONTEXT
         # Some tokenizers drop the space before the first word. For them, the token before it is decoded, too.
         words = self.encode("a b")
         self._drops_space = bool(words) and not tokenizer.decode(words[-1:]).startswith(" ")
@@ -184,6 +202,8 @@ class Tokens:
         return tokens
 
     def decode(self, tokens: Sequence[int]) -> str:
+        if self.starts:  # the text continues nothing
+            return self._text(tokens).lstrip(" ")
         if not self._drops_space:
             return self._text(tokens)
         before = self.encode("a")[-1:]
@@ -192,6 +212,32 @@ class Tokens:
     def _text(self, tokens: Sequence[int]) -> str:
         text: str = self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
+
+
+def _starts_of(model: Any, head: tuple[int, ...], beginning: int | None) -> tuple[int, ...]:
+    """The tokens before every text of an encoder–decoder model: the one that its decoder starts with, then the one that
+    all texts began with in training, if there is one (BART's beginning of a text, the language of mBART)."""
+    start = next(
+        (
+            number
+            for config in (model.generation_config, model.config)
+            if isinstance(number := getattr(config, "decoder_start_token_id", None), int)
+        ),
+        beginning,
+    )
+    if start is None:
+        raise BackendError(
+            f"{model.config.name_or_path} does not say which token its texts begin with: add decoder_start_token_id to "
+            "its config.json."
+        )
+    forced = _first_of(model.generation_config, "forced_bos_token_id")
+    if forced is None and beginning is not None and head == (beginning,):
+        forced = beginning
+    return (start,) if forced is None else (start, forced)
+
+
+def _first_of(config: Any, *names: str) -> int | None:
+    return next((value for name in names if (value := getattr(config, name, None)) is not None), None)
 
 
 def _distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -18,6 +18,7 @@ MOST_BEAMS = 64
 LEAST_TEMPERATURE, MOST_TEMPERATURE = 0.01, 10.0
 MOST_SWEEP_STEPS = 1000
 LEAST_PENALTY, MOST_PENALTY = 0.1, 10.0
+LARGEST_LENGTH_PENALTY = 10.0
 #: The truncations, in the order in which names have them and backends apply them.
 TRUNCATIONS = ("top_k", "top_p", "typical", "min_p")
 
@@ -32,12 +33,16 @@ class Decoder:
     there is one; with top_k and top_p, top_p is of what top_k keeps.
 
     ``beams`` > 1 or ``greedy`` draw nothing: they have no distribution to draw from, so their log q is undefined.
-    ``min_p`` keeps the tokens that are at least this share as likely as the likeliest. ``repetition_penalty``: the
-    logits of tokens that are in the prompt or the text are divided by it if positive, else multiplied.
+    ``n_best``: how many of a beam search's texts are kept, the best first; ``length_penalty``: they are ordered by log
+    p divided by their number of tokens to this power. ``min_p`` keeps the tokens that are at least this share as likely
+    as the likeliest. ``repetition_penalty``: the logits of tokens that are in the prompt or the text are divided by it
+    if positive, else multiplied.
     """
 
     greedy: bool = False
     beams: int = 1
+    n_best: int = 1
+    length_penalty: float = 1.0
     temperature: float = 1.0
     top_k: int | None = None
     top_p: float | None = None
@@ -46,7 +51,7 @@ class Decoder:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("temperature", "repetition_penalty"):
+        for name in ("temperature", "repetition_penalty", "length_penalty"):
             object.__setattr__(self, name, _six_digits(getattr(self, name)))
         for name in ("top_p", "typical", "min_p"):
             if getattr(self, name) is not None:
@@ -70,6 +75,22 @@ class Decoder:
                 raise DecoderError(f"{name} is {_text(value)}; use a number above 0 and at most 1.")
         if not _is_whole(self.beams) or not 1 <= self.beams <= MOST_BEAMS:
             raise DecoderError(f"beam is {self.beams!r}; use a whole number from 2 to {MOST_BEAMS}.")
+        self._check_search()
+
+    def _check_search(self) -> None:
+        if self.beams == 1 and (self.n_best != 1 or self.length_penalty != 1.0):
+            name = "n_best" if self.n_best != 1 else "length_penalty"
+            raise DecoderError(f"{name} belongs to a beam search: write it with beam, as in beam=10,n_best=5.")
+        if not _is_whole(self.n_best) or not 1 <= self.n_best <= self.beams:
+            raise DecoderError(
+                f"n_best is {self.n_best!r} and beam is {self.beams}: a search has as many texts as beams. Use 1 to "
+                f"{self.beams}, or more beams."
+            )
+        if not -LARGEST_LENGTH_PENALTY <= self.length_penalty <= LARGEST_LENGTH_PENALTY:
+            raise DecoderError(
+                f"length_penalty is {_text(self.length_penalty)}; use {-LARGEST_LENGTH_PENALTY:g} to "
+                f"{LARGEST_LENGTH_PENALTY:g}. Above 0 favours long texts, below 0 short ones; 1 is usual."
+            )
 
     def _check_what_goes_together(self) -> None:
         truncations = self.truncations
@@ -99,7 +120,9 @@ class Decoder:
     def name(self) -> str:
         """The canonical name, which `parse_decoder` reads back."""
         if self.beams > 1:
-            return f"beam={self.beams}"
+            n_best = f",n_best={self.n_best}" if self.n_best > 1 else ""
+            penalty = f",length_penalty={_text(self.length_penalty)}" if self.length_penalty != 1.0 else ""
+            return f"beam={self.beams}{n_best}{penalty}"
         parts = ["greedy"] if self.greedy else []
         parts += [f"temperature={_text(self.temperature)}"] if self.temperature != 1.0 else []
         parts += [f"{key}={_text(getattr(self, key))}" for key in self.truncations]
@@ -199,11 +222,13 @@ def parse_decoder(text: str) -> Decoder:
             continue
         key, equals, value = (piece.strip() for piece in part.partition("="))
         field = {"beam": "beams", "beams": "beams"}.get(key, key)
-        if not equals or field not in ("temperature", *TRUNCATIONS, "beams", "repetition_penalty"):
+        accepted = ("temperature", *TRUNCATIONS, "beams", "n_best", "length_penalty", "repetition_penalty")
+        if not equals or field not in accepted:
             raise DecoderError(
                 f"{part.strip()!r} is not a decoder. Known: greedy, ancestral, temperature=T, top_k=K, top_p=P, "
                 "typical=P, min_p=P, beam=N, repetition_penalty=R. Several can be given with commas between them: "
-                "temperature=T, one of top_k, top_p, typical and min_p (or top_k and top_p), repetition_penalty=R."
+                "temperature=T, one of top_k, top_p, typical and min_p (or top_k and top_p), repetition_penalty=R; "
+                "or beam=N, n_best=K, length_penalty=L."
             )
         if field in values:
             raise DecoderError(f"{text!r} gives {key} twice.")
@@ -213,7 +238,7 @@ def parse_decoder(text: str) -> Decoder:
             raise DecoderError(f"{field}={value}: {value!r} is not a number.") from None
         if not math.isfinite(number):
             raise DecoderError(f"{field}={value}: it takes a number that is finite.")
-        is_count = field in ("top_k", "beams")
+        is_count = field in ("top_k", "beams", "n_best")
         if is_count and number != int(number):
             raise DecoderError(f"{field}={value}: it takes a whole number.")
         if field == "beams" and number < 2:
@@ -270,7 +295,7 @@ def _sweep(parameter: str, sweep: Mapping[str, Any]) -> list[float]:
     else:
         values = [low + share * (high - low) for share in shares]
     values[0], values[-1] = low, high
-    return [round(value) for value in values] if parameter in ("top_k", "beam", "beams") else values
+    return [round(value) for value in values] if parameter in ("top_k", "beam", "beams", "n_best") else values
 
 
 def _six_digits(value: Any) -> float:

@@ -11,6 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from generation.decoding import entities
+
+#: A place in a template that is made of a text: the entities of the story so far, all or by mode.
+ENTITIES = "entities"
+#: The fields whose entities these are, the first that there is.
+STORIES = ("story", "context", "prompt")
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -68,6 +74,12 @@ BUILT_IN: dict[str, BuiltIn] = {
             "{prompt}",
             {"max_new_tokens": 300, "min_words": 100, "stop": "sentence"},
         ),
+        BuiltIn(
+            "story_entities",
+            "story, with the entities so far named before it",
+            "In this story so far: {entities}\n\n{context}",
+            _SENTENCE,
+        ),
         BuiltIn("story_chat", "story, asked of a chat model", _STORY_CHAT, _SENTENCE),
         BuiltIn("reply_chat", "reply, asked of a chat model", _REPLY_CHAT, _SENTENCE),
     )
@@ -75,7 +87,8 @@ BUILT_IN: dict[str, BuiltIn] = {
 
 
 def fields_of(template: str) -> list[str]:
-    """Names of the fields a template uses, in order. Raises TemplateError for an unmatched brace."""
+    """Names of the fields a template uses, in order, those made of another field left out. Raises TemplateError for an
+    unmatched brace or an unknown mode of entities."""
     names: dict[str, None] = {}
     for match in _PART.finditer(template):
         if match[0] in ("{", "}"):
@@ -86,8 +99,28 @@ def fields_of(template: str) -> list[str]:
         if match[1] is not None:
             if not match[1].strip():
                 raise TemplateError(f"The field at character {match.start() + 1} of the template has no name.")
-            names[match[1].strip()] = None
+            if _mode_of(match[1].strip()) is None:
+                names[match[1].strip()] = None
     return list(names)
+
+
+def uses_entities(template: str) -> bool:
+    """Whether the template names the entities of a text."""
+    return any(_mode_of(match[1].strip()) for match in _PART.finditer(template) if match[1])
+
+
+def _mode_of(name: str) -> str | None:
+    """How entities are named if this is their place in a template. Raises TemplateError for an unknown mode."""
+    place, colon, mode = (part.strip() for part in name.partition(":"))
+    if place != ENTITIES:
+        return None
+    mode = mode if colon else entities.BOTH
+    if mode not in entities.MODES:
+        raise TemplateError(
+            f"{{{name}}} has an unknown mode; write {{entities}}, or one of "
+            f"{', '.join(f'{{entities:{known}}}' for known in entities.MODES)}."
+        )
+    return mode
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:
@@ -96,7 +129,20 @@ def fill(template: str, fields: Mapping[str, str]) -> str:
     if missing:
         raise TemplateError(unknown_fields(missing, fields))
     braces = {"{{": "{", "}}": "}"}
-    return _PART.sub(lambda match: braces.get(match[0]) or str(fields[match[1].strip()]), template)
+    return _PART.sub(lambda match: braces.get(match[0]) or _filled(match[1].strip(), fields), template)
+
+
+def _filled(name: str, fields: Mapping[str, str]) -> str:
+    mode = _mode_of(name)
+    if mode is None:
+        return str(fields[name])
+    text = next((fields[story] for story in STORIES if story in fields), None)
+    if text is None:
+        raise TemplateError(f"{{{name}}} is made of a field {', '.join(STORIES)}, and the context has none of them.")
+    try:
+        return entities.described(text, mode, entities.tagger())
+    except entities.NoTagger as error:
+        raise TemplateError(f"{{{name}}} cannot be filled: {error}") from error
 
 
 def unknown_fields(missing: list[str], fields: Mapping[str, Any]) -> str:
@@ -118,7 +164,9 @@ def make_prompt(template: str, fields: Mapping[str, str], priming: str = "") -> 
 def longest_prompt(template: str, fields: Mapping[str, str], priming: str = "") -> int:
     """The most characters that ``make_prompt`` can make, without making them."""
     used = (match[1].strip() for match in _PART.finditer(template) if match[1] is not None)
-    return len(priming) + 2 + len(template) + sum(len(fields.get(name, "")) for name in used)
+    most_named = entities.MOST * (2 * entities.LONGEST + len(" (last: ); "))
+    lengths = (most_named if _mode_of(name) else len(fields.get(name, "")) for name in used)
+    return len(priming) + 2 + len(template) + sum(lengths)
 
 
 def first_words(text: str, count: int) -> str:

@@ -16,6 +16,16 @@ def sample_seed(run_seed: int, context_id: str, model: str, decoder: str, number
     return _bits(run_seed, context_id, model, decoder, number)
 
 
+def draw_seed(seed: int, draw: int) -> int:
+    """The seed of another draw in place of one, as after an unusable suggestion. The first has the seed itself.
+
+    63 bits of SHA-256 over both numbers.
+    """
+    if draw == 0:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed} {draw}".encode()).digest()[:8], "big") >> 1
+
+
 def shuffle_key(seed: int, kind: str, name: str) -> int:
     """A sort key that shuffles names. The order is the same on every machine and does not depend on the input order."""
     return _bits(seed, "shuffle", kind, name)

@@ -15,6 +15,7 @@ from generation.diversify.threshold import MOST_SAMPLED, Diversified, check_desi
 from generation.models import GenerationRun, LanguageModel, RunContext, Sample
 from generation.registry import open_models
 from generation.runs.planned_samples import plan_sample, request_of
+from generation.runs.reranking import generate_reranked
 
 #: Draws more responses for a context, model and decoder. The numbers are that of the first response, and how many.
 DrawMore = Callable[[RunContext, LanguageModel, str, int, int], Sequence[str]]
@@ -97,7 +98,8 @@ def draw_more_of(run: GenerationRun) -> DrawMore:
 
     def draw(context: RunContext, model: LanguageModel, decoder: str, first: int, n: int) -> Sequence[str]:
         planned = [plan_sample(run, context, model.name, decoder, number) for number in range(first, first + n)]
-        outcomes = open_models.backend_of(model).generate([request_of(sample, run.spec) for sample in planned])
+        requests = [request_of(sample, run.spec) for sample in planned]
+        outcomes = generate_reranked(open_models.backend_of(model), requests, run.spec.get("rerank"))
         for outcome in outcomes:
             if isinstance(outcome, NotGenerated):
                 raise ValueError(f"context {context.external_id}, {decoder}: {outcome.reason}")

@@ -198,6 +198,7 @@ def _sample(claimed: ClaimedChunk, chunk: Chunk, planned: PlannedSample, generat
         cut_tokens=generated.cut_tokens,
         log_p=generated.log_p,
         log_q=generated.log_q,
+        score=generated.score,
         finish_reason=generated.finish_reason,
         seconds=generated.seconds,
     )

@@ -12,7 +12,7 @@ from generation.runs.samples import SampleRow, samples_of
 
 COLUMNS = (
     *("sample", "context_id", "context", "model", "decoder", "parameter", "value", "number", "seed", "text"),
-    *("n_tokens", "log_p", "log_q", "finish_reason", "seconds", "prompt_tokens", "cut_tokens", "token_ids"),
+    *("n_tokens", "log_p", "log_q", "finish_reason", "seconds", "prompt_tokens", "cut_tokens", "token_ids", "score"),
     *("model_source", "revision", "dtype", "device", "versions"),
 )
 
@@ -37,7 +37,7 @@ def _cells(sample: SampleRow) -> tuple[str, ...]:
         *(str(sample.id), sample.context_id, sample.context, sample.model, sample.decoder, name, value),
         *(str(sample.number), str(sample.seed), sample.text, str(sample.n_tokens), _number(sample.log_p)),
         *(_number(sample.log_q), sample.finish_reason, f"{sample.seconds:.4f}", str(sample.prompt_tokens)),
-        *(str(sample.cut_tokens), " ".join(map(str, sample.token_ids))),
+        *(str(sample.cut_tokens), " ".join(map(str, sample.token_ids)), _number(sample.score)),
         *(sample.model_source, sample.revision, sample.dtype, sample.device, sample.versions),
     )
 

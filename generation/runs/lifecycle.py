@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -177,10 +178,26 @@ def _usable_models(file: RunFile, actor: str) -> list[LanguageModel]:
         elif model.check_state == LanguageModel.Check.FAILED:
             fix = f"Fix that, then run: manage.py generate check {name}"
             problems.append(Problem("models", f"“{name}” does not work: {model.check_message}", fix))
+    problems += _without_scorer(file)
     problems += unusable_decoders(file, (models[name] for name in file.models if name in models))
     problems += too_long(file, (models[name] for name in file.models if name in models))
     refuse_if_any(problems)
     return [models[name] for name in file.models]
+
+
+def _without_scorer(file: RunFile) -> list[Problem]:
+    """What is wrong with the scorer that a file reranks with."""
+    rerank = file.rerank or {}
+    if "function" in rerank and rerank["function"] not in settings.SCORERS:
+        fix = "Name it in HITSERVER_SCORERS as name=dotted.path, here and on every worker."
+        return [Problem("rerank.function", f"There is no scorer “{rerank['function']}”.", fix)]
+    scorer = LanguageModel.objects.filter(name=rerank.get("model", "")).first()
+    if "model" in rerank and scorer is None:
+        return [unknown("rerank.model", rerank["model"], LanguageModel.objects.values_list("name", flat=True))]
+    if scorer is not None and scorer.backend != "transformers":
+        fix = "Register the model with it, or use another."
+        return [Problem("rerank.model", "Only models of the backend transformers can score texts.", fix)]
+    return []
 
 
 def _insert(model: type[RunContext] | type[Chunk], rows: Iterator[Any]) -> None:

@@ -39,11 +39,14 @@ def plan_chunks(file: RunFile, model: str) -> Iterator[list[list[Any]]]:
     for number in order:
         for decoder in file.decoders_for(number, model):
             first, left = 0, file.n_of(decoder)
+            if not decoder.samples and left > room < file.chunk_size:  # what one search finds stays together
+                yield chunk
+                chunk, room = [], file.chunk_size
             while left:
-                count = min(left, room)
+                count = min(left, room) if decoder.samples else left
                 chunk.append([number, decoder.name, first, count])
                 first, left, room = first + count, left - count, room - count
-                if not room:
+                if room <= 0:
                     yield chunk
                     chunk, room = [], file.chunk_size
     if chunk:
@@ -84,12 +87,14 @@ def as_chunk_places(samples: Sequence[PlannedSample]) -> list[list[Any]]:
 
 def request_of(sample: PlannedSample, spec: Mapping[str, Any]) -> Request:
     """The request for one sample, by its run's spec."""
+    decoder = parse_decoder(sample.decoder)
     return Request(
         key=sample.key,
         prompt=sample.context.prompt,
-        decoder=parse_decoder(sample.decoder),
+        decoder=decoder,
         limits=Limits(**spec["limits"]),
         seed=sample.seed,
         cut_left=spec["over_long"] == "cut",
         keep=sample.context.keep,
+        rank=0 if decoder.samples else sample.number,
     )

@@ -15,6 +15,7 @@ from generation.registry import open_models
 from generation.registry.open_models import BackendOf
 from generation.runs.chunks import storable
 from generation.runs.planned_samples import PlannedSample, request_of
+from generation.runs.reranking import generate_reranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,8 @@ def reproduce_sample(*, run_id: int, sample_id: int, backend_of: BackendOf | Non
         raise BackendError(lacking)
     planned = PlannedSample(sample.context, sample.decoder, sample.number, sample.seed)
     backend = (backend_of or open_models.backend_of)(sample.model)
-    outcome = backend.generate([request_of(planned, sample.run.spec)])[0]
+    spec = sample.run.spec
+    outcome = generate_reranked(backend, [request_of(planned, spec)], spec.get("rerank"))[0]
     if not isinstance(outcome, Generated):
         raise BackendError(f"The model refused the prompt: {outcome.reason}")
     return Reproduced(

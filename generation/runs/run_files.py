@@ -5,7 +5,7 @@ name: sweep-1
 models: [smollm2-135m]
 decoders: [greedy, top_p=0.9, {temperature: {from: 0.2, to: 1.2, steps: 6}}]
 contexts: prompts.csv        # or {file, id, fields, most}, or a list of {id, context}
-samples: 10                  # of each decoder; greedy and beam give one, as their texts are all the same
+samples: 10                  # of each decoder; greedy gives one, a beam search its n_best
 assign: crossed              # every context with every decoder; or one_per_context
 template: story              # a built-in one, or text with {fields}
 limits: {exact: 30}          # default: the template's
@@ -32,6 +32,7 @@ from generation.decoding.prompts import (
     longest_prompt,
     make_prompt,
     unknown_fields,
+    uses_entities,
 )
 from generation.runs.assigning import ASSIGNMENTS, CROSSED, Assigned, assign_one
 from generation.runs.contexts import Context, Source, id_problems, read_contexts
@@ -42,10 +43,24 @@ MAX_SAMPLES = 10_000_000
 MAX_DECODERS = 10_000
 MAX_PROMPT_CHARS = 100_000_000
 MAX_CHUNKS = 200_000
+#: Characters of all contexts in which entities are looked for: about half a minute.
+MAX_TAGGED = 1_000_000
 MOST_SEED = 2**63 - 1
 REQUIRED = ("name", "models", "decoders", "contexts")
-OPTIONAL = ("samples", "assign", "template", "priming", "limits", "over_long", "first_words", "chunk_size", "seed")
+OPTIONAL = (
+    "samples",
+    "assign",
+    "template",
+    "priming",
+    "limits",
+    "over_long",
+    "first_words",
+    "rerank",
+    "chunk_size",
+    "seed",
+)
 KEYS = (*REQUIRED, *OPTIONAL)
+MOST_CANDIDATES = 100
 OVER_LONG = ("cut", "refuse")
 SOURCE_KEYS = ("file", "id", "fields", "most")
 DEFAULT_CHUNK = 64
@@ -67,8 +82,8 @@ class RunFile:
     """The content of a run file, checked and with sweeps expanded.
 
     ``over_long``: a prompt longer than the model accepts is cut from the left (``cut``) or stops the run (``refuse``).
-    ``samples`` applies to decoders that draw; greedy and beam give one text each. ``assign``: each context gets every
-    model and decoder (``crossed``), or one model and one decoder (``one_per_context``).
+    ``samples`` applies to decoders that draw; greedy gives one text, a beam search its n-best. ``assign``: each context
+    gets every model and decoder (``crossed``), or one model and one decoder (``one_per_context``).
     """
 
     name: str
@@ -84,12 +99,14 @@ class RunFile:
     limits: Limits = field(default_factory=Limits)
     over_long: str = "cut"
     first_words: int | None = None
+    rerank: Mapping[str, Any] | None = None
     chunk_size: int = DEFAULT_CHUNK
     seed: int = 1
 
     def n_of(self, decoder: Decoder) -> int:
-        """Samples of one context, model and decoder. If the decoder draws nothing, another would be the same."""
-        return self.samples if decoder.samples else 1
+        """Samples of one context, model and decoder. If the decoder draws nothing, another would be the same: a beam
+        search gives its n-best texts, greedy one."""
+        return self.samples if decoder.samples else decoder.n_best
 
     @property
     def n_wanted(self) -> int:
@@ -126,7 +143,7 @@ class RunFile:
             "first_words": self.first_words,
             "chunk_size": self.chunk_size,
             "seed": self.seed,
-        }
+        } | ({"rerank": dict(self.rerank)} if self.rerank else {})
 
 
 class _Reader:
@@ -199,9 +216,11 @@ def read_run(document: Mapping[str, Any], *, folder: Path, lines: Mapping[str, i
         limits=_limits(reader, built_in),
         over_long=_choice(reader, "over_long", OVER_LONG),
         first_words=count,
+        rerank=_rerank(reader),
         chunk_size=reader.whole("chunk_size", DEFAULT_CHUNK, 1, 10_000),
         seed=reader.whole("seed", 1, 0, MOST_SEED),
     )
+    _check_reranked(reader, file)
     refuse_if_any(reader.problems)
     if file.n_wanted > MAX_SAMPLES:
         reader.wrong("samples", f"The run would make {file.n_wanted:,} samples.", f"At most {MAX_SAMPLES:,}: split it.")
@@ -271,13 +290,38 @@ def _template(reader: _Reader) -> tuple[BuiltIn | None, str]:
         reader.problems.append(unknown(reader.where("template"), template, BUILT_IN))
         return None, "{context}"
     try:
-        if not fields_of(template):
+        if not fields_of(template) and not uses_entities(template):
             what = "The template uses no field: all prompts would be the same."
             reader.wrong("template", what, "Write {context}, or another field, where the context belongs.")
     except TemplateError as error:
         reader.wrong("template", str(error))
         return None, "{context}"
     return None, template
+
+
+def _rerank(reader: _Reader) -> Mapping[str, Any] | None:
+    """How many candidates there are for each sample, and what scores them."""
+    rerank = reader.document.get("rerank")
+    if rerank is None:
+        return None
+    fix = "Write {candidates: 10, model: NAME}, or function: NAME in place of the model."
+    if not isinstance(rerank, dict) or len(rerank) != 2 or "candidates" not in rerank:
+        reader.wrong("rerank", f"This is {shown(rerank)}.", fix)
+        return None
+    (scorer,) = (name for name in rerank if name != "candidates")
+    count = rerank["candidates"]
+    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_CANDIDATES:
+        reader.wrong("rerank.candidates", f"This is {shown(count)}.", f"Write a number from 2 to {MOST_CANDIDATES}.")
+    if scorer not in ("model", "function") or not isinstance(rerank[scorer], str):
+        reader.wrong("rerank", f"“{scorer}” with {shown(rerank[scorer])} is no scorer.", fix)
+    return rerank
+
+
+def _check_reranked(reader: _Reader, file: RunFile) -> None:
+    not_drawing = [decoder.name for decoder in file.decoders if not decoder.samples]
+    if file.rerank and not_drawing:
+        what = f"With {', '.join(not_drawing)} nothing is drawn, so all candidates would be the same."
+        reader.wrong("rerank", what, "Leave these decoders out; n_best has the texts of a beam search.")
 
 
 def _choice(reader: _Reader, name: str, choices: Sequence[str]) -> str:
@@ -354,6 +398,10 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
         return []  # already reported
     prompted: list[Prompted] = []
     total = 0
+    if uses_entities(template) and sum(len(text) for each in contexts for text in each.fields.values()) > MAX_TAGGED:
+        fix = "Split the run, or give the entities as a column of your own and name it otherwise."
+        reader.wrong("template", f"Entities are looked for in at most {MAX_TAGGED:,} characters.", fix)
+        return []
     for context in contexts:
         missing = [name for name in used if name not in context.fields]
         empty = [name for name in used if name not in missing and not context.fields[name].strip()]
@@ -371,6 +419,10 @@ def _prompts(reader: _Reader, template: str, priming: str, contexts: list[Contex
                 what = f"The prompts have more than {MAX_PROMPT_CHARS:,} characters together."
                 reader.wrong("contexts", what, "Shorten the priming text or the template, or split the run.")
                 return []
-            prompt, keep = make_prompt(template, context.fields, priming)
+            try:
+                prompt, keep = make_prompt(template, context.fields, priming)
+            except TemplateError as error:
+                reader.wrong("template", str(error))
+                return []
             prompted.append(Prompted(context.external_id, dict(context.fields), prompt, keep))
     return prompted

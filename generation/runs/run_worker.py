@@ -18,6 +18,7 @@ from generation.registry.checking import describe_error, end_process_if_broken, 
 from generation.registry.open_models import BackendOf
 from generation.runs import chunks
 from generation.runs.lifecycle import end_run_if_over
+from generation.runs.reranking import generate_reranked
 from generation.runs.suitability import Unsuitable, check_first_use
 from generation.runs.turns import AWAY, FAILED, LOST, STORED, LeaseKeeper, LeaseLost, Turn
 
@@ -112,7 +113,7 @@ def make_chunks(claimed_chunks: Sequence[chunks.ClaimedChunk], *, worker: str, b
                 keeper.check()
                 turn.add(key, outcome)
 
-            backend.generate(turn.requests, on_done)
+            generate_reranked(backend, turn.requests, run.spec.get("rerank"), on_done)
     except LeaseLost:
         logger.warning("Chunk %s went to another worker, or its run was cancelled.", chunk)
         return _ends(claimed_chunks, turn, LOST)

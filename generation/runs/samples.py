@@ -26,6 +26,7 @@ class SampleRow:
 
     ``context``: what raters may see of the prompt. ``label``: the decoder's parameter and value, if it has exactly one.
     ``priming``: the text before the prompt that showed the model what is wanted; empty if there was none.
+    ``score``: what a beam search or a reranker ordered texts by.
     ``revision``: the commit of a hub model, or the checksum of a file or folder.
     """
 
@@ -45,6 +46,7 @@ class SampleRow:
     cut_tokens: int = 0
     log_p: float | None = None
     log_q: float | None = None
+    score: float | None = None
     finish_reason: str = ""
     seconds: float = 0.0
     priming: str = ""
@@ -105,6 +107,7 @@ def _sample_row(sample: Sample, swept: Collection[str]) -> SampleRow:
         cut_tokens=sample.cut_tokens,
         log_p=sample.log_p,
         log_q=sample.log_q,
+        score=sample.score,
         finish_reason=sample.finish_reason,
         seconds=sample.seconds,
         priming=context.prompt[: context.keep],

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 
 from common.problems import Invalid, Problem, invalid, refuse_if_any, unknown
 from generation.decoding.decoders import DecoderError, Limits, parse_decoder
-from generation.decoding.prompts import TemplateError, fields_of
+from generation.decoding.prompts import TemplateError, fields_of, uses_entities
 from generation.models import LanguageModel, Suggester
 from generation.suggestions.cleaning import Rules
 from generation.suggestions.suggester_uses import refuse_changes_in_use, snapshot_of
@@ -85,7 +85,7 @@ def check(suggester: Suggester) -> None:
     except Invalid as error:
         problems += error.problems
     try:
-        if not fields_of(suggester.template):
+        if not fields_of(suggester.template) and not uses_entities(suggester.template):
             what = "It has no field, so every story would get the same prompt."
             problems.append(Problem("template", what, "Use one: {story}."))
     except TemplateError as error:

@@ -6,7 +6,6 @@ loads and warms up the model; after that, only the process's main thread uses th
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
@@ -29,6 +28,7 @@ from generation.backends.base import (
 )
 from generation.backends.model_origin import WEIGHTS, made_with, versions
 from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
+from generation.decoding.seeds import draw_seed
 from generation.models import LanguageModel, Suggester, Suggestion
 from generation.registry.open_models import spec_of
 from generation.suggestions.cleaning import clean
@@ -43,16 +43,6 @@ MOST_REFUSED_KEPT = 10
 WARM_UP = "Once upon a time there was a small house at the edge of the forest."
 _OF_MODEL = ("name", "backend", "source", "revision", "dtype", "device", "base_url", "chat", "options")
 UNUSABLE = "No usable suggestion in {tries} tries: {why}."
-
-
-def draw_seed(seed: int, draw: int) -> int:
-    """The seed of a suggestion's next draw after an unusable one. The first draw has the suggestion's own seed.
-
-    63 bits of SHA-256 over both numbers.
-    """
-    if draw == 0:
-        return seed
-    return int.from_bytes(hashlib.sha256(f"{seed} {draw}".encode()).digest()[:8], "big") >> 1
 
 
 @dataclass

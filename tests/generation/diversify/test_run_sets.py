@@ -172,7 +172,7 @@ def test_what_is_drawn_live_keeps_to_the_run(over_long: str, cut_left: bool, mon
     asked_requests: list[Any] = []
 
     class Backend:
-        def generate(self, requests: list[Any]) -> list[Any]:
+        def generate(self, requests: list[Any], on_done: object = None) -> list[Any]:
             asked_requests.extend(requests)
             return [NotGenerated("The prompt is too long.") for _ in requests]
 

@@ -257,3 +257,17 @@ def test_text_that_is_not_a_run_file_is_refused(tmp_path: Path, text: str, messa
 def test_missing_keys_are_named(tmp_path: Path) -> None:
     messages = problems(tmp_path, "seed: 3\n")
     assert [problem.partition(":")[0] for problem in messages] == ["name", "models", "decoders", "contexts"]
+
+
+def test_the_texts_of_one_search_stay_in_one_chunk() -> None:
+    from generation.runs.planned_samples import plan_chunks
+    from tests.generation.support.run_factories import make_file
+
+    file = make_file(
+        decoders=["greedy", "beam=6,n_best=3", "top_p=0.9"], contexts=["One", "Two"], samples=2, chunk_size=4
+    )
+    chunks = list(plan_chunks(file, "toy"))
+    rows = [tuple(row[1:]) for chunk in chunks for row in chunk]
+    assert rows.count(("beam=6,n_best=3", 0, 3)) == 2 and file.n_wanted == 12
+    assert sum(row[-1] for row in rows) == 12
+    assert max(sum(row[-1] for row in chunk) for chunk in chunks) <= 4

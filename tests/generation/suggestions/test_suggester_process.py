@@ -12,11 +12,11 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from generation.backends.base import BackendError, ModelSpec, NoMemory, NotGenerated, Request
+from generation.decoding.seeds import draw_seed
 from generation.models import ModelWorker, Suggester, Suggestion
 from generation.suggestions import lanes, serving, suggester_process
 from generation.suggestions.asking import ask_suggesters, cancel_suggestions, read_suggestions
 from generation.suggestions.definitions import change_suggester
-from generation.suggestions.lanes import draw_seed
 from generation.suggestions.suggester_process import LEASE, Pulse, SuggesterProcess
 from tests.generation.support.toy_suggestions import ToyShop, ask_for, make_pool, make_suggester, toy_text
 from tests.services import wait_for
