@@ -7,6 +7,7 @@ language. Django's own tags would look up every text whenever a page is drawn.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from django import template
@@ -80,7 +81,8 @@ def static_address(parser: Parser, token: Token) -> Node:
     """``{% static "name" %}`` of Django. The address of a file that a template names is worked out once."""
     words = token.split_contents()
     if len(words) == 2 and words[1][0] == words[1][-1] and words[1][0] in "\"'":
-        return TextNode(conditional_escape(static(words[1][1:-1])))
+        with suppress(ValueError):  # templates may be compiled before the files are collected
+            return TextNode(conditional_escape(static(words[1][1:-1])))
     return StaticNode.handle_token(parser, token)
 
 

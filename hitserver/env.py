@@ -112,6 +112,14 @@ class Env:
             return list(default)
         return [item for item in (part.strip() for part in value.split(",")) if item]
 
+    def functions(self, name: str) -> dict[str, str]:
+        """Dotted paths of Python functions by their short names: ``short=module.function``, with commas between."""
+        pairs = [item.partition("=")[::2] for item in self.items(name)]
+        if not all(short and "." in path for short, path in pairs):
+            accepts = "name=dotted.path.of_a_function, with commas between them"
+            raise EnvError(name, ", ".join(short for short, _ in pairs), accepts)
+        return dict(pairs)
+
     def url(self, name: str, default: str, *, schemes: tuple[str, ...]) -> str:
         """An address that names a host."""
         accepts = f"an address that starts with {' or '.join(f'{scheme}://' for scheme in schemes)}"

@@ -428,9 +428,7 @@ WORKER_QUEUES = env.items("HITSERVER_WORKER_QUEUES", ("default", "gpu"))
 MODEL_SERVERS = env.items("HITSERVER_MODEL_SERVERS", LOCAL_HOSTS)
 MODELS_HELD = env.integer("HITSERVER_MODELS_HELD", 2, least=1, most=64)
 # Python functions that a run may rerank with, as name=dotted.path: a run's file has only their names.
-SCORERS = dict(item.partition("=")[::2] for item in env.items("HITSERVER_SCORERS"))
-if not all(name and "." in path for name, path in SCORERS.items()):
-    raise EnvError("HITSERVER_SCORERS", ", ".join(SCORERS), "name=dotted.path.of_a_function, with commas between them")
+SCORERS = env.functions("HITSERVER_SCORERS")
 SUGGESTER_PROCESSES = env.integer("HITSERVER_SUGGESTER_PROCESSES", 1, least=0, most=64)
 SUGGESTER_ROWS = env.integer("HITSERVER_SUGGESTER_ROWS", 64, least=1, most=4096)
 WORKER_PROCESSES = env.integer("HITSERVER_WORKER_PROCESSES", 1, least=1, most=256)

@@ -25,6 +25,7 @@ from analysis.agreement.ratings import Counts, FloatArray, IntArray, Ratings
 from analysis.distributions import logistic, t_quantile
 from analysis.estimate import Estimate
 from analysis.inference.left_out import LeftOut, interval_from_left_out
+from common.words import counted
 
 #: The interval is about any raters like these, or about exactly these.
 Raters = Literal["any", "these"]
@@ -34,6 +35,7 @@ SHARE_RIGHT = "89 to 100%"
 MOST_VALUES_TO_REDUCE = 32
 #: A coefficient this near to the least value of its table may be below it: sizes of units differ.
 CLOSE = 1e-6
+NO_SPREAD = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
 #: The fewest ratings with which a unit has a pair.
 PAIR = 2
 
@@ -174,12 +176,11 @@ def estimate_from_table(
     if not interval:
         return replace(point_estimate, method="no interval")
     if units < LEAST:
-        too_few = f"{units} {n_of.removesuffix('s') if units == 1 else n_of} with two ratings"
-        return replace(point_estimate, note=_joined(f"{too_few}: an interval needs at least {LEAST}", left_out))
+        too_few = f"{counted(units, n_of.removesuffix('s'))} with two ratings: an interval needs at least {LEAST}"
+        return replace(point_estimate, note=_joined(too_few, left_out))
     rater_count = 0 if ratings is None else len(distinct(ratings.rater)[0])
     without_units, clusters_used = sample.without_units()
-    without_raters = without_ratings = None
-    undefined_times = without_units.undefined
+    without_raters, without_ratings, undefined_times = None, None, without_units.undefined
     method = "jackknife over " + (f"{units:,} {n_of}" if clusters is None else f"{clusters_used:,} clusters")
     if ratings is not None and raters == "any" and rater_count >= LEAST:
         without_raters, without_ratings = sample.without_raters(ratings)
@@ -192,8 +193,7 @@ def estimate_from_table(
         sample.value, without_units, without_raters, without_ratings, ends=(lowest, 1.0), level=level
     )
     if math.isnan(low):
-        no_spread = "the units do not differ in their agreement, so they do not show how uncertain the figure is"
-        return replace(point_estimate, note=_joined(no_spread, left_out))
+        return replace(point_estimate, note=_joined(NO_SPREAD, left_out))
     lost = f"undefined without some of the units or raters ({undefined_times:,}), which the interval leaves out"
     note = _joined(lost if undefined_times else "", left_out)
     return replace(point_estimate, low=low, high=high, method=method, note=note)

@@ -121,62 +121,52 @@ def powered_levels(
     ValueError: no answers; an item that people rated and the judge did not; an item twice; an item without a level.
     """
     answers, of_items = np.asarray(values, dtype=float), np.asarray(items, dtype=object)
-    if not len(answers):
-        raise ValueError("there are no answers by people")
-    if judged.index.has_duplicates:
-        twice = judged.index[judged.index.duplicated()][0]
-        raise ValueError(f"the judge rated “{twice}” more than once: give the mean of its ratings")
-    missing = set(of_items) - set(judged.index)
-    if missing:
-        raise ValueError(f"the judge has not rated “{min(missing)}”, which people rated")
     by_item = pd.Series("", index=judged.index) if levels is None else levels.reindex(judged.index)
-    if by_item.isna().any():
-        raise ValueError(f"the item “{by_item.index[by_item.isna()][0]}” has no level")
+    _check(of_items, judged, by_item)
     dimensions = Dimensions.of(items=of_items, workers=np.asarray(workers, dtype=object))
     predicted = judged.reindex(of_items).to_numpy(dtype=float)
     answer_levels = by_item.reindex(of_items).to_numpy(dtype=object)
     names = list(dict.fromkeys(answer_levels))
     flags = np.stack([(answer_levels == name).astype(float) for name in names], axis=1)
     unrated = judged[~judged.index.isin(set(of_items))].astype(float)
-    unrated_levels = by_item.reindex(unrated.index).to_numpy(dtype=object)
+    others = [unrated[(by_item.reindex(unrated.index) == name).to_numpy()].to_numpy() for name in names]
 
-    adjusted = np.zeros((len(answers), len(names)))
-    added, added_variance, added_freedom = np.zeros(len(names)), np.zeros(len(names)), np.ones(len(names))
-    weights = np.zeros(len(names))
-    for number, name in enumerate(names):
+    adjusted, weights = np.zeros((len(answers), len(names))), np.zeros(len(names))
+    added = np.zeros((3, len(names)))  # what the other items add, its variance, its degrees of freedom
+    added[2] = 1.0
+    for number, of_level in enumerate(others):
         rows = np.nonzero(flags[:, number])[0]
-        others = unrated[unrated_levels == name].to_numpy()
-        codes = dimensions.codes["items"][rows]
-        spread = float(others.var(ddof=1)) / len(others) if len(others) >= LEAST_UNRATED else 0.0
-        if len(others) < LEAST_UNRATED:
-            of_answers = np.zeros(len(rows))
-        elif weight is not None:
-            of_answers = np.full(len(rows), float(weight))
-        else:
-            of_answers = _best_weights(answers[rows], predicted[rows], codes, spread)
-        weights[number] = of_answers.mean()
+        of_answers = np.zeros(len(rows))
+        if len(of_level) >= LEAST_UNRATED:
+            spread = float(of_level.var(ddof=1)) / len(of_level)
+            of_answers = np.full(len(rows), weight)
+            if weight is None:
+                of_answers = _best_weights(answers[rows], predicted[rows], dimensions.codes["items"][rows], spread)
+            weights[number] = of_answers.mean()
+            added[:, number] = weights[number] * of_level.mean(), weights[number] ** 2 * spread, len(of_level) - 1
         adjusted[rows, number] = answers[rows] - of_answers * predicted[rows]
-        if weights[number]:
-            added[number] = weights[number] * others.mean()
-            added_variance[number] = weights[number] ** 2 * spread
-            added_freedom[number] = len(others) - 1
-    people = ratios(answers[:, None] * flags, flags, dimensions, level=level)
-    powered = PoweredLevels(
-        [], people, ratios(adjusted, flags, dimensions, level=level), added, added_variance, added_freedom, bounds
-    )
-    described = [
-        PoweredLevel(
-            str(name),
-            people.estimate(number, bounds=bounds),
-            powered.mean(number),
-            float(judged[by_item == name].mean()),
-            float(weights[number]),
-            len(np.unique(dimensions.codes["items"][flags[:, number] > 0])),
-            int((unrated_levels == name).sum()),
-        )
-        for number, name in enumerate(names)
-    ]
+    people, both = (ratios(column, flags, dimensions, level=level) for column in (answers[:, None] * flags, adjusted))
+    powered = PoweredLevels([], people, both, *added, bounds)
+    described = []
+    for number, name in enumerate(names):
+        of_people, of_judge = people.estimate(number, bounds=bounds), float(judged[by_item == name].mean())
+        rated = len(np.unique(dimensions.codes["items"][flags[:, number] > 0]))
+        counts = (float(weights[number]), rated, len(others[number]))
+        described.append(PoweredLevel(str(name), of_people, powered.mean(number), of_judge, *counts))
     return replace(powered, levels=described)
+
+
+def _check(items: np.ndarray, judged: pd.Series, levels: pd.Series) -> None:
+    """ValueError: as `powered_levels` says."""
+    if not len(items):
+        raise ValueError("there are no answers by people")
+    if judged.index.has_duplicates:
+        twice = judged.index[judged.index.duplicated()][0]
+        raise ValueError(f"the judge rated “{twice}” more than once: give the mean of its ratings")
+    if missing := set(items) - set(judged.index):
+        raise ValueError(f"the judge has not rated “{min(missing)}”, which people rated")
+    if levels.isna().any():
+        raise ValueError(f"the item “{levels.index[levels.isna()][0]}” has no level")
 
 
 def _best_weights(answers: Floats, predicted: Floats, items: Ints, spread: float) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -32,66 +33,76 @@ def describe_study(study: Study) -> StudyDescription:
     arms = list(study.arms.all())
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
-    questions = questions_of(instruments)
-    questionnaires = describe_questionnaires(whole_study.asked)
+    questions, questionnaires = questions_of(instruments), describe_questionnaires(whole_study.asked)
     around = (question for questionnaire in questionnaires for question in questionnaire.questions)
     topics = [question.topic for question in (*questions, *around)]
     ways_in = recruitment_of(study)
-    dated = not study.imported or study.imported.get("dated", True)
     sections: list[ReportSection] = []
     for instrument in instruments:
         sections += [section for section in task.sections(instrument.config) if section not in sections]
-    return StudyDescription(
+    description = StudyDescription(
         slug=study.slug,
         title=study.title,
         status=study.status,
         task_type=task.name,
         task_title=task.title,
-        summary=imported_words(study) or task.summary,
+        summary=task.summary,
         source=task.source,
         ratings_per_item=study.ratings_per_item,
         items_per_hit=study.items_per_hit,
         hits_per_worker=study.hits_per_worker,
         reward=study.reward,
         time_limit_minutes=study.time_limit_minutes,
-        access=f"Imported from {study.imported['tool']}" if study.imported else study.get_access_display(),
+        access=study.get_access_display(),
         seed=study.seed,
-        live_at=study.live_at if dated else None,
-        closed_at=study.closed_at if dated else None,
+        live_at=study.live_at,
+        closed_at=study.closed_at,
         config=whole_study.config,
         settings=labelled_settings(task.config_form.base_fields, whole_study.config),
         arms=[describe_arm(study, arm) for arm in arms],
         questions=questions,
         scores=scores_of(instruments),
         sections=sections,
-        texts=[] if study.imported else _texts(study, whole_study, questions),  # nobody read them
+        texts=_texts(study, whole_study, questions),
         assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
         rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
-        quality_control={} if study.imported else study.quality_control,  # its rules checked nothing
+        quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,
         factors=declared_factors(study, arms, topics),
         suggested_factors=task.factors(whole_study.config),
         recruitment=ways_in,
-        conditions=[] if study.imported else conditions_of(study, ways_in),
-        balance="" if study.imported else task.balance,
-        minimum_hourly_pay=None if study.imported else Decimal(settings.MINIMUM_HOURLY_PAY),
+        conditions=conditions_of(study, ways_in),
+        balance=task.balance,
+        minimum_hourly_pay=Decimal(settings.MINIMUM_HOURLY_PAY),
         for_members=task.for_members,
-        imported_from=study.imported["tool"] if study.imported else "",
         questionnaires=questionnaires,
         screening=screening_of(whole_study.asked),
         turned_away=turned_away(study),
     )
+    return of_imported_ratings(description, study.imported) if study.imported else description
 
 
-def imported_words(study: Study) -> str:
-    """Where ratings come from that were not collected here; empty for other studies."""
-    if not study.imported:
-        return ""
-    came_from = f"The ratings come from {study.imported['file']}, an export of {study.imported['tool']}."
-    return " ".join([came_from, *study.imported["notes"]])
+def of_imported_ratings(description: StudyDescription, imported: Mapping[str, Any]) -> StudyDescription:
+    """The same without what is not true of ratings that another tool collected: nobody read the study's texts, its
+    rules checked nothing, and its terms and pay were nobody's."""
+    tool, dated = imported["tool"], imported.get("dated", True)
+    came_from = f"The ratings come from {imported['file']}, an export of {tool}."
+    return replace(
+        description,
+        imported_from=tool,
+        summary=" ".join([came_from, *imported["notes"]]),
+        access=f"Imported from {tool}",
+        live_at=description.live_at if dated else None,
+        closed_at=description.closed_at if dated else None,
+        texts=[],
+        quality_control={},
+        conditions=[],
+        balance="",
+        minimum_hourly_pay=None,
+    )
 
 
 def _assignments(study: Study) -> dict[str, int]:
