@@ -151,7 +151,7 @@ TABLES = (
         "two suggesters",
         "story_texts",
         "Texts by source",
-        "Sentence length and distinct-n. Concreteness needs the file of ratings, which is not ours to ship.",
+        "Sentence length and distinct-n; concreteness too, if HITSERVER_CONCRETENESS names a file of ratings.",
     ),
     Published(
         "Table 6.1",

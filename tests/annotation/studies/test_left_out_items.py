@@ -91,7 +91,7 @@ def test_a_domain_that_no_text_has_is_still_refused() -> None:
 
 
 def test_reports_count_what_was_left_out() -> None:
-    """Of twelve texts, three by people and three by gpt3 are asked for; after a hit of five, one waits for its answer."""
+    """Of twelve texts, three by people and three by gpt3 are asked for; after a hit of five, one waits."""
     study = draft({"domain": "story", "model": "gpt3"})
     assert report_numbers(study_data(study), draws=10)["sections"]["data"]["items_left_out"] == 0  # nothing is planned
     publish(study=study, actor="ann")
