@@ -122,8 +122,7 @@ def test_a_file_of_ratings_adds_how_concrete_words_are(tmp_path: Path, monkeypat
     ("content", "sentence"),
     [
         ("", "Name it in the setting HITSERVER_CONCRETENESS of the server"),
-        ("word,rating\\ndog,high\\n", 'no usable file. words.csv, row 1, column "rating": "high" is not a number.'),
-        ),
+        ("word,rating\ndog,high\n", 'no usable file. words.csv, row 1, column "rating": "high" is not a number.'),
         (None, "words.csv: there is no such file."),
     ],
 )
