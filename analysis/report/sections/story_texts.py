@@ -81,7 +81,7 @@ def make_section(source: Source, *, topic: str = "turn", every: int = 2) -> Sect
     lengths = [(record["source"], record["sentence_length"]) for record in sources]
     section.add(lengths_figure(source, lengths), sources_table(sources, words))
     if words.lacks:
-        section.add(Note(words.lacks, "" if words.lacks == NO_RATINGS else "warning"))
+        section.add(Note(words.lacks, "note" if words.lacks == NO_RATINGS else "warning"))
     return section
 
 
