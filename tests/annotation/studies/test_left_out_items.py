@@ -40,7 +40,9 @@ def draft(*arms: dict[str, Any]) -> Study:
     """A draft with the texts of FILE, five in a hit, and an arm for each of these settings."""
     rows = [{"sample_id": name, "text": f"Text {name}.", "source": source, "domain": at} for name, source, at in FILE]
     read = read_items("detection", default_config(get_type("detection")), table(rows))
-    study = make_study(task_type="detection", payloads=read.items, live=False, items_per_hit=5, ratings_per_item=1)
+    study = make_study(
+        task_type="detection", payloads=list(read.items), live=False, items_per_hit=5, ratings_per_item=1
+    )
     for position, config in enumerate(arms):
         Arm.objects.create(study=study, position=position, name=f"arm {position}", config=config)
     return study
