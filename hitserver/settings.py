@@ -159,6 +159,7 @@ MEDIA_MAX_BYTES = env.integer("HITSERVER_MEDIA_MAX_MB", 10, least=1, most=100) *
 MEDIA_MAX_PIXELS = env.integer("HITSERVER_MEDIA_MAX_MEGAPIXELS", 25, least=1, most=100) * 1_000_000
 RECORDING_MAX_BYTES = env.integer("HITSERVER_RECORDING_MAX_MB", 50, least=1, most=2000) * 1024 * 1024
 STUDY_MEDIA_MAX_BYTES = env.integer("HITSERVER_STUDY_MEDIA_MAX_MB", 2000, least=1, most=1_000_000) * 1024 * 1024
+CONCRETENESS = env.text("HITSERVER_CONCRETENESS", "")
 # How many people at one address can have an open study started but nothing sent; 0 means no limit.
 UNSENT_PER_ADDRESS = env.integer("HITSERVER_UNSENT_PER_ADDRESS", 50, least=0, most=1_000_000)
 # The same for requests to the API per minute: of one user, and of one address without a valid token.

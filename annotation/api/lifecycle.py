@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from drf_spectacular.utils import extend_schema
@@ -97,8 +97,8 @@ class LaunchRequest(serializers.Serializer[Any]):
 class StateChange(StudyEndpoint):
     """Changes the state. Doing it again changes nothing."""
 
-    def change(self, act: Callable[..., object]) -> Response:
-        study, warnings = self.study(Role.EDITOR), []
+    def change(self, act: Callable[..., object], remarks: Sequence[str] = ()) -> Response:
+        study, warnings = self.study(Role.EDITOR), list(remarks)
         try:
             act(study=study, actor=self.actor)
         except PlatformTrouble as trouble:  # the change here has happened
@@ -118,7 +118,7 @@ class Launch(StateChange):
         if version and study.status == Study.Status.DRAFT and version != plan_of(study).version:
             what = "The study has changed since this plan was made."
             raise Frozen([Problem("version", what, "Get the plan again and check it.")])
-        return self.change(launching.publish)
+        return self.change(launching.publish, launching.left_out_in_words(study))
 
 
 class Pause(StateChange):

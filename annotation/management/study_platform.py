@@ -74,10 +74,11 @@ def publish_lines(
         before = set_aside_for(study)
         tried = _with_options(Study.objects.get(pk=study.pk), platform_class(name), options, actor)
         launching.publish(study=tried, actor=actor, by_link=False)
-        lines = list(_dry_run_lines(tried, described)) if dry_run else []
+        left_out = launching.left_out_in_words(tried)
+        lines = [*left_out, *_dry_run_lines(tried, described)] if dry_run else []
         if not dry_run:
             publishing.plan_postings(study=tried, platform=described, actor=actor)
-            lines = [*cost_lines(tried, described), *pay_lines(tried), *workers_lines(tried)]
+            lines = [*left_out, *cost_lines(tried, described), *pay_lines(tried), *workers_lines(tried)]
         new = set_aside_for(tried) - before
         offered, settings = publishing.offered_hits(tried), publishing.settings_of(tried, described)
         transaction.set_rollback(True)

@@ -158,8 +158,17 @@ def fingerprint(study: Study) -> str:
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
         # A sync changes what is confirmed without a new submission or review.
         "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),
+        "concreteness": _state_of_file(settings.CONCRETENESS),
     }
     return hashlib.sha256(json.dumps(state, sort_keys=True, default=str).encode()).hexdigest()[:20]
+
+
+def _state_of_file(name: str) -> list[str | int]:
+    """Changes with the file. Empty without a name."""
+    if not name:
+        return []
+    path = Path(name).expanduser()
+    return [name, path.stat().st_mtime_ns] if path.is_file() else [name]
 
 
 def _replies(study: Study) -> dict[str, int | None]:

@@ -158,7 +158,8 @@ def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: 
     planned = with_checks(planned, items, rules_of(study)[0], rng)
     # A mistake in a type's own ``plan`` must not go live: a missing item would never be rated.
     names = {item.external_id for item in items}
-    needed = {item.external_id for item in items if item.role == "main"}
+    left_out = get_type(study.task_type).left_out(items, design)
+    needed = {item.external_id for item in items if item.role == "main"}.difference(*left_out.values())
     used = {name for hit in planned for name in hit.items}
     wrong = {
         f"items in no hit: {len(needed - used):,}": needed - used,
@@ -173,6 +174,19 @@ def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: 
         what = f"The task type's plan cannot be used: {'; '.join(mistakes)}."
         raise invalid("task_type", what, "Try another number of items per hit.")
     return planned
+
+
+def left_out_in_words(study: Study, items: Sequence[Item] | None = None) -> list[str]:
+    """How many of the study's items no arm asks for, a sentence for each reason. ``items``: all, if read already."""
+    if items is None:
+        items = list(Item.objects.filter(study=study).order_by("position"))
+    design = design_of(study, list(study.arms.order_by("position")))
+    reasons = get_type(study.task_type).left_out([item_data(item) for item in items], design)
+    return [
+        f"{counted(len(names), 'item')} {why} {'is' if len(names) == 1 else 'are'} left out: no arm asks for "
+        f"{'it' if len(names) == 1 else 'them'}."
+        for why, names in reasons.items()
+    ]
 
 
 def create_hits(

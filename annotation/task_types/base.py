@@ -10,7 +10,6 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from importlib import import_module
 from importlib.resources import files
 from itertools import chain
@@ -23,6 +22,10 @@ from annotation.task_types.extra_exports import ExtraExport
 from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem
 from annotation.task_types.offers import Ask, Offers, OfferUse, SuggesterNeed
 from annotation.task_types.placements import Placements
+from annotation.task_types.plans import ArmPlan as ArmPlan
+from annotation.task_types.plans import Design as Design
+from annotation.task_types.plans import PlannedHit as PlannedHit
+from annotation.task_types.plans import Plans
 from annotation.task_types.questions import Answer, AnswerError, Part, Question
 from annotation.task_types.reading import EXAM, read_rows
 from annotation.task_types.results import Results
@@ -34,34 +37,6 @@ if TYPE_CHECKING:
 
 #: The answers to one page by question key.
 Answers = Mapping[str, Answer]
-
-
-@dataclass(frozen=True, slots=True)
-class ArmPlan:
-    """One arm as the planner sees it: its whole config, and how many participants it should have (None: any number)."""
-
-    name: str
-    config: Json
-    wanted: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Design:
-    """The researcher's design of the study. There is at least one arm; a study without arms has one without a name."""
-
-    arms: Sequence[ArmPlan]
-    items_per_hit: int = 1
-    ratings_per_item: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedHit:
-    """A bundle of items (their external ids, in order) for one arm. ``reward`` None: the arm's reward."""
-
-    items: Sequence[str]
-    wanted: int
-    arm: str = ""
-    reward: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +157,7 @@ class OutputData:
     item: int | None = 0
 
 
-class TaskType(Sources, Placements, Results, ABC):
+class TaskType(Sources, Plans, Placements, Results, ABC):
     """One instrument. ``name`` is stored with studies and never changes."""
 
     name: ClassVar[str]
@@ -232,16 +207,7 @@ class TaskType(Sources, Placements, Results, ABC):
         The text ``instructions`` is required. It appears before the first page and on every later page.
         """
 
-    # --- 2. the plan ---
-
-    def plan(self, items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
-        """The hits, in the order in which workers get them. Default: items are shuffled, then divided in order. Every
-        arm has the same bundles."""
-        ids = [item.external_id for item in items]
-        rng.shuffle(ids)
-        size = design.items_per_hit
-        bundles = [ids[start : start + size] for start in range(0, len(ids), size)]
-        return [PlannedHit(bundle, design.ratings_per_item, arm.name) for bundle in bundles for arm in design.arms]
+    # --- 2. the plan: in `annotation.task_types.plans` ---
 
     # --- 3. pages, one at a time ---
 

@@ -43,6 +43,31 @@ def judged_study(workers: int = 8) -> StudyData:
     return rated_together(items, submissions, arm_of=arms, arms=(arm("none"), arm("examples")), **DETECTION)
 
 
+def test_shares_are_in_percent_as_published(tmp_path: Path) -> None:
+    """By hand. gpt3: two texts by people and two by the model, of which one is called human: 3 of 4 answers are right.
+    The one text called machine is one, of two, so F1 is 2 · 1 · ½ / 1½. All are sure; 3 of 4 answers are human."""
+    items = [an_item("h", source="human"), an_item("two", source="gpt2"), an_item("three", source="gpt3")]
+    answers = {
+        "a": {"h": 1.0, "two": 4.0},
+        "b": {"h": 2.0, "two": 3.0},
+        "c": {"h": 1.0, "three": 1.0},
+        "d": {"h": 1.0, "three": 4.0},
+    }
+    submissions = [(worker, at, values) for at, (worker, values) in enumerate(answers.items())]
+    page, sections = built(rated_together(items, submissions, **DETECTION), tmp_path)
+    tables = {table["caption"]: table for table in sections["human_or_machine"]["tables"]}
+    printed = tables["Accuracy and related measures by model in percent, as published"]
+    percents = ["Accuracy", "F1", "Precision", "Recall", "Human", "Definitely"]
+    names = ["Model", *(f"{name}, %" for name in percents[:4]), "α", *(f"{name}, %" for name in percents[4:])]
+    assert printed["columns"] == names
+    rows = {row[0]: [value for at, value in enumerate(row) if at not in (0, 5)] for row in printed["rows"]}
+    assert rows["gpt2"] == [100, 100, 100, 100, 50, 50]
+    assert rows["gpt3"] == pytest.approx([75, 200 / 3, 100, 50, 75, 100])
+    assert rows["Overall"] == pytest.approx([87.5, 600 / 7, 100, 75, 62.5, 75])
+    assert sections["human_or_machine"]["cells by model"][1]["measures"]["accuracy"]["value"] == 0.75  # still of 1
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
 def test_the_section_has_cells_tests_and_scores(tmp_path: Path) -> None:
     data = judged_study()
     page, sections = built(data, tmp_path)

@@ -127,6 +127,12 @@ def test_labels_in_percent_add_up_to_100_and_scores_by_model_count_every_worker(
     folder = tmp_path / "clark"
     printed = table_in(folder, "Table 6.3").set_index("Category")
     np.testing.assert_allclose(printed.sum(), 100)
+    for topic in ("stories", "slogans"):
+        np.testing.assert_allclose(table_in(folder, f"Table 2.4, {topic}")["% of answers"].sum(), 100)
+    for name in ("Table 6.1", "Table 6.2"):
+        percent, of_one = (table_in(folder, f"{name}{rest}") for rest in ("", ", with intervals"))
+        for column in ("Accuracy", "F1", "Human"):
+            np.testing.assert_allclose(percent[f"{column}, %"], 100 * of_one[column])
     section: dict[str, Any] = json.loads((folder / REPORTS / "detection" / "report.json").read_text())["sections"]
     by_model = section["human_or_machine"]["score_counts_by_model"]
     counts = {name: sum(row["workers"] for row in rows) for name, rows in by_model.items()}

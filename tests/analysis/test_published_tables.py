@@ -234,6 +234,12 @@ def test_writers_statements_by_arm_and_whether_they_would_use_it_again(tmp_path:
     assert {name: share["value"] for name, share in shares.items()} == pytest.approx(
         {name: (again == value).mean() for name, value in expected.items()}
     )
+    (printed,) = [t for t in sections["answers"]["tables"] if t["caption"].startswith("use_again: percent")]
+    assert printed["columns"] == ["Answer", "% of answers"]
+    assert [row[0] for row in printed["rows"]] == list(expected)
+    assert [row[1] for row in printed["rows"]] == pytest.approx(
+        [100 * (again == value).sum() / 30 for value in expected.values()]
+    )
     assert sections["answers"]["use_again"]["location"] == {}  # a choice has no mean
     assert unknown_numbers(is_sound(page), sections) == []
 

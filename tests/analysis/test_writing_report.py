@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,45 @@ def test_texts_by_hand(made: tuple[str, dict[str, Any]]) -> None:
     assert found == pytest.approx({"sentence_length": 4, "distinct_1": 0.5, "distinct_2": 0.5, "distinct_3": 0.5})
     assert sources["model-b"]["sentence_length"]["value"] == 2
     assert sources["written alone"]["sentence_length"]["value"] == 6
+
+
+def test_a_file_of_ratings_adds_how_concrete_words_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By hand: in “It rained. Cats slept.” the verbs have 3.5 and 4.5 and the noun 4.9; “a dog ran home” has no verb
+    with a rating, and the lines written alone have none."""
+    file = tmp_path / "words.csv"
+    file.write_text("word,rating\ndog,4.8\ncat,4.9\nrain,3.5\nsleep,4.5\n")
+    monkeypatch.setenv("HITSERVER_CONCRETENESS", str(file))
+    page, sections = built(writing_study(), tmp_path)
+    sources = sections["story_texts"]["sources"]
+    assert sources["model-b"]["nouns"]["value"] == pytest.approx(4.9)
+    assert sources["model-b"]["verbs"]["value"] == pytest.approx(4.0)
+    assert sources["model-b"]["covered"]["value"] == 1
+    assert sources["model-a"]["verbs"]["value"] is None
+    assert "Concreteness is by the ratings of 4 words in words.csv." in page and str(tmp_path) not in page
+    assert "Concreteness, nouns" in page and "verbs are is left out" not in page
+    assert unknown_numbers(is_sound(page), sections) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("", "Name it in the setting HITSERVER_CONCRETENESS of the server"),
+        ("word,rating\ndog,high\n", 'no usable file. words.csv, row 1, column "rating": "high" is not a number.'),
+        (None, "words.csv: there is no such file."),
+    ],
+)
+def test_without_ratings_the_section_says_how_to_get_concreteness(
+    content: str | None, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "words.csv"
+    if content:
+        file.write_text(content)
+    monkeypatch.setenv("HITSERVER_CONCRETENESS", "" if content == "" else str(file))
+    page, sections = built(writing_study(), tmp_path / "out")
+    page = unescape(page)
+    assert sentence in page and "How concrete nouns and verbs are is left out" in page
+    assert str(tmp_path) not in page
+    assert "nouns" not in sections["story_texts"]["sources"]["model-b"]
 
 
 def test_waits_by_hand(made: tuple[str, dict[str, Any]]) -> None:

@@ -73,8 +73,8 @@ def make_section(source: Source) -> Section:
             figure = "share of each answer"
             if questions[topic].targets:
                 figure = kind_in_words(questions[topic].kind).option_figure
-            caption = f"{topic}: {figure}"
-            section.add(estimates_table(caption, options, note=OPTION_NOTE))
+            section.add(estimates_table(f"{topic}: {figure}", options, note=OPTION_NOTE))
+            section.add(*printed_tables(source, questions[topic], options))
             # What became of suggestions has sections of its own.
             if not questions[topic].targets and (not own_work or is_about_no_item(source.ratings_on(topic))):
                 section.answers.append((topic, shares_in_words(options)))
@@ -155,6 +155,17 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
         "Intervals are about new items and, with five workers or more, other workers."
     )
     return Table("Questions", columns, topics, "" if source.description.own_work else note)
+
+
+def printed_tables(source: Source, question: QuestionDescription, shares: Mapping[str, Estimate]) -> list[Table]:
+    """How many writers gave each answer, in percent, as Clark 2021 prints it (Table 2.4). None of other questions."""
+    topic, answers = question.topic, source.ratings_on(question.topic)
+    if not source.description.own_work or question.targets or not is_about_no_item(answers):
+        return []
+    columns = [Column("Answer", "text"), Column("% of answers", digits=1)]
+    rows = [(answer, 100 * share.value) for answer, share in shares.items()]
+    note = f"Of {counted(len(answers), 'answer')}."
+    return [Table(f"{topic}: percent of each answer, as published", columns, rows, note)]
 
 
 def shares_in_words(shares: Mapping[str, Estimate]) -> str:

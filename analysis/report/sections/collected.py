@@ -51,7 +51,7 @@ def make_section(source: Source) -> Section:
         section.add(Table("Incomplete items", columns, incomplete[:MOST_INCOMPLETE], note, fold=True))
     simulated = counts["workers_simulated"]
     section.highlights = [
-        Highlight("Items", f"{len(items):,}", f"{counts['items_complete']:,} complete"),
+        Highlight("Items", f"{counts['items']:,}", f"{counts['items_complete']:,} complete"),
         Highlight("Ratings", f"{counts['ratings']:,}", counted(counts["submissions_used"], "submission")),
         Highlight("Workers", f"{counts['workers']:,}", f"{simulated:,} simulated" if simulated else ""),
     ]
@@ -68,9 +68,13 @@ def counts_of(source: Source) -> dict[str, Any]:
     used, ratings = data.used, data.ratings
     simulated = int((ratings["synthetic"] & ratings["value"].notna()).sum())
     included = int(ratings["value"].notna().sum())
+    # A launched study wants answers about every item, except those that no arm asks for.
+    unasked = (items["wanted"] == 0) & (items["n"] == 0) & bool((items["wanted"] > 0).any())
+    items = items[~unasked]
     complete = int((items["n"] >= items["wanted"]).sum())
     return {
         "items": len(items),
+        "items_left_out": int(unasked.sum()),
         "items_complete": complete,
         "items_incomplete": len(items) - complete,
         "items_without_rating": int((items["n"] == 0).sum()),
@@ -129,6 +133,8 @@ def facts(counts: Mapping[str, Any]) -> list[tuple[str, object]]:
     states, roles = counts["assignments"], counts["items_of_other_roles"]
     assignments = ", ".join(f"{states[state]:,} {name}" for state, name in STATES.items() if states.get(state))
     rows: list[tuple[str, object]] = [("Items", completeness(counts))]
+    if n := counts["items_left_out"]:
+        rows.append(("Items left out", f"{n:,}, which no arm asks for, such as texts of other domains"))
     if roles:
         listed = ", ".join(f"{n:,} {role}" for role, n in roles.items())
         rows.append(("Other items", f"{listed}; their answers are in no figure about items"))

@@ -44,6 +44,7 @@ def add_crossed(section: Section, tables: Crossed, *, tests: int, domain: str) -
     section.add(Heading(f"By {name}"))
     for other, levels in tables.only.items():
         section.add(Note(f"Only answers with {other} {', '.join(levels)}, where {factor} varies."))
+    section.add(printed_table(tables, name, domain))
     section.add_named(f"cells by {factor}", measures_table(tables, name, domain))
     overall = [pair for pair in tables.pairs if pair.domain == OVERALL]
     if overall:
@@ -102,6 +103,26 @@ def measures_table(tables: Crossed, name: str, domain: str) -> Table:
         "these answers. As in Clark (2021), Tables 6.1 and 6.2."
     )
     return Table(f"Accuracy and related measures by {name}", columns, tables.cells, note)
+
+
+def printed_table(tables: Crossed, name: str, domain: str) -> Table:
+    """A row per cell with all shares in percent, in the layout of Clark 2021 (Tables 6.1 and 6.2)."""
+
+    def percent(field: str) -> Callable[[Cell], float]:
+        return lambda cell: 100 * getattr(cell.measures, field).value
+
+    shares = {"Accuracy": "accuracy"} | {short: field for field, _, short in MEASURES}
+    columns = [
+        *level_columns(tables.factor, domain),
+        *(
+            Column(short, shows=lambda cell: cell.measures.alpha.value)
+            if field == "alpha"
+            else Column(f"{short}, %", shows=percent(field))
+            for short, field in shares.items()
+        ),
+    ]
+    note = "Percent of a row’s answers; α is a coefficient. The next table has the same as shares of 1, with intervals."
+    return Table(f"Accuracy and related measures by {name} in percent, as published", columns, tables.cells, note)
 
 
 def missing_interval(cells: Sequence[Cell]) -> str:

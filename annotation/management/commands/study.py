@@ -285,6 +285,7 @@ class Command(ReviewActions):
         self.say([f"{study.slug} is live{' already' if was_live else ''}: {counted(study.hits.count(), 'hit')}."])
         self.say(platform_actions.pay_lines(study))
         self.say(output.workers_lines(study))
+        self.say(launching.left_out_in_words(study))
         self.warn([*warnings, *map(str, factor_notes(study).problems if study.factors else ())])
         self.say(output.next_steps(study))
 

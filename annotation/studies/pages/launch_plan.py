@@ -231,6 +231,7 @@ def _checks(study: Study, items: Sequence[Item], problems: Sequence[Problem]) ->
         checks.append(Check("bad", f"{problem.what} {problem.fix}".strip(), fix_page))
     if items:
         checks.append(Check("good", f"{counted(len(items), 'item')} imported"))
+        checks += [Check("warn", text, "console_upload") for text in launching.left_out_in_words(study, items)]
         task = get_type(study.task_type)
         if same := identical_in_words(identical_ids(task, ((i.external_id, i.payload, i.role) for i in items))):
             checks.append(Check("warn", same, "console_upload"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from annotation.task_types.base import (
     Text,
 )
 from annotation.task_types.detection.contradictions import contradiction
-from annotation.task_types.detection.detection_plan import HUMAN, plan_detection
+from annotation.task_types.detection.detection_plan import HUMAN, plan_detection, texts_no_arm_wants
 from annotation.task_types.detection.detection_texts import ORIGIN, PICKED, detection_texts
 from annotation.task_types.detection.texts_from_sources import SampleOptions, rows_from_file, rows_from_samples
 from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
@@ -57,7 +57,8 @@ class DetectionConfig(ConfigForm):
         initial="",
         max_length=100,
         required=False,
-        help_text="Empty: all domains. A worker gets texts of one domain in a task, whatever you enter.",
+        help_text="Empty: all domains. A worker gets texts of one domain in a task, whatever you enter. Texts that no "
+        "arm asks for are left out, so one file can serve several studies.",
     )
     model = forms.CharField(
         label="Only machine texts by this model",
@@ -124,6 +125,9 @@ class Detection(TaskType):
 
     def plan(self, items: Sequence[ItemData], design: Design, rng: random.Random) -> list[PlannedHit]:
         return plan_detection(items, design, rng)
+
+    def left_out(self, items: Sequence[ItemData], design: Design) -> Mapping[str, Collection[str]]:
+        return texts_no_arm_wants(items, design)
 
     # --- pages ---
 

@@ -25,15 +25,28 @@ def plan_detection(items: Sequence[ItemData], design: Design, rng: random.Random
     return [hit for arm in design.arms for hit in _of_arm(items, arm, design, random.Random(rng.random()))]
 
 
+def texts_no_arm_wants(items: Sequence[ItemData], design: Design) -> dict[str, list[str]]:
+    """Main texts of domains, and by models, that no arm asks for. One file can serve several experiments so."""
+    reasons: dict[str, list[str]] = {}
+    for item in items:
+        if item.role != "main" or any(_wants(arm, item) for arm in design.arms):
+            continue
+        right_domain = any(_wants_domain(arm, item) for arm in design.arms)
+        reasons.setdefault("by other models" if right_domain else "of other domains", []).append(item.external_id)
+    return reasons
+
+
+def _wants_domain(arm: ArmPlan, item: ItemData) -> bool:
+    return arm.config["domain"].strip() in ("", item.payload["domain"].strip())
+
+
+def _wants(arm: ArmPlan, item: ItemData) -> bool:
+    model = arm.config["model"].strip()
+    return _wants_domain(arm, item) and (not model or item.payload["source"].strip() in (HUMAN, model))
+
+
 def _of_arm(items: Sequence[ItemData], arm: ArmPlan, design: Design, rng: random.Random) -> list[PlannedHit]:
-    domain, model = arm.config["domain"].strip(), arm.config["model"].strip()
-    main = [
-        item
-        for item in items
-        if item.role == "main"
-        and domain in ("", item.payload["domain"].strip())
-        and (not model or item.payload["source"].strip() in (HUMAN, model))
-    ]
+    main = [item for item in items if item.role == "main" and _wants(arm, item)]
     if not main:
         what = f"No text fits the domain “{arm.config['domain']}” and the model “{arm.config['model']}”."
         raise invalid("config", what, "Correct the names, or leave the settings empty.")
@@ -52,14 +65,11 @@ def _practice(items: Sequence[ItemData], arm: ArmPlan) -> list[str]:
     training = arm.config["training"]
     if training not in ("examples", "comparison"):
         return []
-    domain = arm.config["domain"].strip()
     pairs = training == "comparison"
     practice_ids = [
         item.external_id
         for item in items
-        if item.role == "practice"
-        and bool(item.payload["other_text"].strip()) == pairs
-        and domain in ("", item.payload["domain"].strip())
+        if item.role == "practice" and bool(item.payload["other_text"].strip()) == pairs and _wants_domain(arm, item)
     ]
     if not practice_ids and any(item.role == "practice" for item in items):
         kind = "pairs (with other_text)" if pairs else "single texts (without other_text)"

@@ -404,3 +404,18 @@ def test_a_few_submissions_with_many_texts_are_not_a_large_study(monkeypatch: py
     monkeypatch.setattr(kept, "MOST_RATINGS_AT_ONCE", 100)
     monkeypatch.setattr(kept, "MOST_TEXTS_AT_ONCE", 100)
     assert kept.why_slow(writing) == ""
+
+
+def test_a_report_is_made_again_when_the_ratings_of_words_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, file = make_study(), tmp_path / "words.csv"
+    states = [kept.fingerprint(study)]
+    monkeypatch.setattr(settings, "CONCRETENESS", str(file))
+    states.append(kept.fingerprint(study))
+    for second in (1, 2):
+        file.write_text("word,rating\ndog,4.8\n")
+        os.utime(file, (second, second))
+        states.append(kept.fingerprint(study))
+    assert len(set(states)) == 4
+    assert kept.fingerprint(study) == states[-1]
