@@ -89,7 +89,7 @@ def test_bleu_is_nltks_on_the_same_tokens() -> None:
     from nltk.translate.bleu_score import sentence_bleu as nltk_bleu
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-    words = Tokenizer13a()
+    words: Any = Tokenizer13a()  # type: ignore[no-untyped-call]
     smooth = SmoothingFunction().method3
     cases = [(text, [other for other in group if other is not text]) for group in GROUPS for text in group]
     cases += [(text, [reference]) for text, reference in ODD_PAIRS if text.strip() and reference.strip()]
@@ -208,7 +208,8 @@ def test_bertscore_is_the_packages_and_the_papers_greedy_matching() -> None:
 
     folder = str(packaged_model())
     # bert-score 0.3.13 fails on a text without characters with transformers 5; what these score has a test of its own.
-    pairs = PAIRS[::4] + [pair for pair in ODD_PAIRS if pair[0].strip() and pair[1].strip()]
+    # Every tenth and every other pair: the model is slow.
+    pairs = PAIRS[::10] + [pair for pair in ODD_PAIRS if pair[0].strip() and pair[1].strip()][::2]
     texts, references = (list(side) for side in zip(*pairs, strict=True))
     # The package fills a batch up to its longest text, and a token that is closer to a filled-up place (cosine 0) than
     # to any token counts as 0. So scores of unlike texts depend on the batch, by up to 0.006 here: batches are equal
