@@ -122,7 +122,7 @@ class TokenMatcher:
     """BERTScore (Zhang et al. 2020, "BERTScore"): every token of one text is matched with its closest of the other.
 
     From the model's last layer, without weights by frequency and without rescaling. As in the authors' program, the
-    special tokens at the ends can be matched with, but do not count in the means.
+    tokens added at the ends can be matched with, but do not count in the means.
     """
 
     def __init__(self, source: str, *, device: str = "auto") -> None:
@@ -145,8 +145,9 @@ class TokenMatcher:
         inputs = self._loaded.encode([text])
         with torch.inference_mode():
             states = self._loaded.model(**inputs).last_hidden_state[0].float().cpu()
-        special = set(self._loaded.tokenizer.all_special_ids)
-        counts = torch.tensor([token not in special for token in inputs["input_ids"][0].tolist()])
+        # Not all special tokens: unknown ones, such as emoji, are words of the text.
+        ends = {self._loaded.tokenizer.cls_token_id, self._loaded.tokenizer.sep_token_id}
+        counts = torch.tensor([token not in ends for token in inputs["input_ids"][0].tolist()])
         return torch.nn.functional.normalize(states, dim=-1), counts
 
 

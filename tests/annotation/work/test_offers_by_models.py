@@ -77,6 +77,29 @@ def test_with_an_empty_pool_and_a_model_that_writes_nonsense_the_writer_continue
     assert browser.send(turn="So we went in without a word.").status_code == 303
 
 
+def test_a_template_names_the_entities_of_the_story_so_far() -> None:
+    study = story_study()
+    Suggester.objects.update(template="Named: {entities:first}\n\n{story}")
+    browser = writer(study)
+    assert is_waiting(browser)
+    prompts: list[str] = []
+
+    def write(request: Request) -> str:
+        prompts.append(request.prompt)
+        return " The kettle sang while nobody listened."
+
+    let_write(write)
+
+    of_story = [prompt for prompt in prompts if FIRST in prompt]  # others warm the model up
+    assert len(of_story) == 2
+    for prompt in of_story:
+        named, story = prompt.split("\n\n", 1)
+        # FIRST has one noun phrase with a determiner; whether "home" is a noun is the tagger's business.
+        assert named.removeprefix("Named: ").split("; ")[0] == "The door" and story.endswith(FIRST)
+    assert set(shown_texts(browser)) == {"The kettle sang while nobody listened."}
+    assert {offer.source for offer in offers(study).values()} == {"live"}
+
+
 def test_no_process_at_all_means_texts_from_the_pool_after_the_wait() -> None:
     study = story_study()
     browser = writer(study)
