@@ -95,7 +95,7 @@ def start_django() -> None:
     django.setup()
 
 
-def measure(page: str, times: int) -> dict[str, float]:
+def measure(page: str, times: int) -> dict[str, int]:
     """The first request only loads modules."""
     start_django()
     from django.conf import settings
@@ -114,7 +114,7 @@ def measure(page: str, times: int) -> dict[str, float]:
     address = f"/console/studies/{study.slug}/{PAGES[page].format(**names)}"
     get(client, address)
     requests = [get(client, address) for _ in range(times)]
-    return {key: statistics.median(request[key] for request in requests) for key in requests[0]}
+    return {key: round(statistics.median(request[key] for request in requests)) for key in requests[0]}
 
 
 def get(client: Any, address: str) -> dict[str, float]:
