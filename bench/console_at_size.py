@@ -140,15 +140,15 @@ def get(client: Any, address: str) -> dict[str, float]:
             value = super().__getattr__(name)
             return count_rows(value) if name in ("fetchmany", "fetchall") else value
 
-    made_cursor = connection.make_cursor
-    connection.make_cursor = lambda cursor: CountingCursor(cursor, connection)
+    usual_cursor = connection.make_cursor
+    connection.make_cursor = lambda cursor: CountingCursor(cursor, connection)  # type: ignore[method-assign]
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         with connection.execute_wrapper(count_query):
             response = client.get(address, secure=True)
             size = len(b"".join(response) if response.streaming else response.content)
     finally:
-        connection.make_cursor = made_cursor
+        connection.make_cursor = usual_cursor  # type: ignore[method-assign]
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     if response.status_code != 200:
         raise SystemExit(f"{address} answered {response.status_code} {response.headers.get('Location', '')}")

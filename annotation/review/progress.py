@@ -318,7 +318,7 @@ class _Hour(TruncHour):
     """The hour of a time in UTC, as `TruncHour`. SQLite would call Python for each row; it stores times in UTC as text
     that starts with date and hour."""
 
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Sequence[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         sql, params = compiler.compile(self.lhs)
         return f"substr({sql}, 1, 13) || ':00:00'", params
 

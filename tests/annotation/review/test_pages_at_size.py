@@ -44,7 +44,7 @@ def test_what_the_page_sums_up_is_what_would_be_marked_as_paid(workers: list[Par
     assert (owed.hits, owed.workers, owed.total) == (2, 2, Decimal("0.36"))
     assert (hits.hits, hits.workers, hits.total) == (2, 2, Decimal("0.36"))
     nothing = owed_by_state(study)["to_approve"]
-    assert (nothing.hits, nothing.workers, nothing.total) == (0, 0, 0)
+    assert (nothing.hits, nothing.workers, nothing.total) == (0, 0, Decimal(0))
 
 
 def test_rows_of_some_workers_are_the_same_as_in_the_whole_list(workers: list[Participant]) -> None:
