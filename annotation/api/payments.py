@@ -22,7 +22,7 @@ from annotation.audit import record
 from annotation.models import Study
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payment_file import payments_csv
-from annotation.review.payments_due import STATES, Due, due, payment_rows, payments, totals
+from annotation.review.payments_due import STATES, Due, due, payable, rows_of, totals
 
 STUDY = "studies/<slug:slug>/"
 
@@ -105,8 +105,8 @@ class Payments(PayersEndpoint):
     def get(self, request: Request, slug: str) -> Response:
         """Lists the workers with what they are owed and were paid. Simulated workers are never paid."""
         study = self.payable_study()
-        page = self.paginate_queryset(payments(study, state=state_of(request), code=text(request, "code", most=40)))
-        return self.get_paginated_response(PaymentShape(payment_rows(study, page or []), many=True).data)
+        page = self.paginate_queryset(payable(study, state=state_of(request), code=text(request, "code", most=40)))
+        return self.get_paginated_response(PaymentShape(rows_of(study, page or []), many=True).data)
 
 
 class PaymentTotals(PayersEndpoint):

@@ -27,7 +27,7 @@ from annotation.people.worker_figures import agreement_with_others, exclusion_ef
 from annotation.platforms import platform_class
 from annotation.recruiting.messages import readers
 from annotation.recruiting.offered_work import posted_on
-from annotation.review.payments_due import payment_rows, payments
+from annotation.review.payments_due import rows_of
 from annotation.work.excluding import exclude_worker, include_worker
 from common.problems import invalid
 
@@ -153,7 +153,7 @@ class OneWorker(WorkerEndpoint):
         study = self.study(answers=True)
         worker = self.worker(study)
         sees_pay = can(self.user, study, SEES_PAYMENTS)
-        owed = payment_rows(study, list(payments(study).filter(pk=worker.pk))) if sees_pay else []
+        owed = rows_of(study, [worker]) if sees_pay else []
         figures = {
             "figures": asdict(worker_figures(worker)),
             "agreement": [asdict(agreement) for agreement in agreement_with_others(study, worker)],

@@ -5,12 +5,14 @@ Work on a platform is paid there, by approving it. All other work is paid by han
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
+from annotation.many_ids import among
 from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
 from annotation.platforms import all_platforms
 from annotation.work.confirmation import unconfirmed_submissions
@@ -90,9 +92,9 @@ def rewards(study: Study) -> QuerySet[Payment]:
     return Payment.objects.filter(study=study, kind__in=kinds, submission__isnull=False)
 
 
-def in_state(study: Study, *states: str) -> QuerySet[Submission, int]:
-    """Ids of the submissions in one of these states: a query, for use in another one."""
-    submission_ids: QuerySet[Submission, int] = (
-        with_pay_state(study).filter(pay__in=states).order_by().values_list("pk", flat=True)
-    )
-    return submission_ids
+def in_state(study: Study, *states: str, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
+    """Ids of the submissions in one of these states: a query, for use in another one. ``of``: only submissions of
+    these participants, so that the query does not look at all others."""
+    submissions = with_pay_state(study) if of is None else with_pay_state(study).filter(participant__in=among(of))
+    paid_so: QuerySet[Submission, int] = submissions.filter(pay__in=states).order_by().values_list("pk", flat=True)
+    return paid_so

@@ -6,7 +6,7 @@ somebody decides to pay it anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -16,8 +16,9 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
+from annotation.many_ids import among
 from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
-from annotation.recruiting.pay_states import in_state, paying, rewards
+from annotation.recruiting.pay_states import in_state, paying, rewards, with_pay_state
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.part_pay import unpaid_parts
 
@@ -107,48 +108,65 @@ def as_code(typed: str) -> str:
     return "".join(letter for letter in typed.upper() if letter.isalnum())[:20]
 
 
-def payments(study: Study, *, state: str = "", code: str = "") -> QuerySet[Participant]:
-    """Workers who submitted something or stopped for part pay, by pseudonym, with the sums of `PaymentRow`.
+def payable(study: Study, *, state: str = "", code: str = "") -> QuerySet[Participant]:
+    """Workers who submitted something, stopped for part pay or were paid, by pseudonym: a list to take a page from, of
+    which `rows_of` makes rows.
 
-    ``state`` is one of STATES. With ``code``, those with this completion code.
+    ``state`` is one of STATES; only then the query sums up the work of everybody. With ``code``, those with this
+    completion code.
     """
-    reward = "submissions__assignment__hit__reward"
-    of = {name: Q(submissions__in=in_state(study, pay)) for name, pay in _COUNTED.items()}
-    paid = paid_to(study)
-    owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
+    if state in STATES:
+        return payments(study, state=state, code=code)
     stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
+    submitted = Submission.objects.filter(participant=OuterRef("pk"))
+    worked = Q(Exists(submitted)) | Q(Exists(stopped)) | Q(Exists(paid_to(study)))
+    participants = Participant.objects.filter(worked, study=study, synthetic=False).order_by("pseudonym")
+    return participants.filter(completion_code=as_code(code)) if code else participants
+
+
+def rows_of(study: Study, participants: Iterable[Participant]) -> list[PaymentRow]:
+    """The rows of those participants who are in the list, by pseudonym. It reads their work only."""
+    numbers = [participant.pk for participant in participants]
+    return payment_rows(study, list(payments(study, of=numbers))) if numbers else []
+
+
+def payments(
+    study: Study, *, state: str = "", code: str = "", of: Collection[int] | None = None
+) -> QuerySet[Participant]:
+    """The workers of `payable` with the sums of `PaymentRow`; ``of``: only these participants."""
+    reward = "submissions__assignment__hit__reward"
+    is_in = {name: Q(submissions__in=in_state(study, pay, of=of)) for name, pay in _COUNTED.items()}
+    paid, rewarded = paid_to(study), rewards(study)
+    listed = payable(study, code=code)
+    if of is not None:
+        listed, rewarded = listed.filter(pk__in=among(of)), rewarded.filter(submission__participant__in=among(of))
+    owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
     compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
-    worked = Q(Exists(Submission.objects.filter(participant=OuterRef("pk")))) | Q(Exists(stopped)) | Q(Exists(paid))
     participants = (
-        Participant.objects.filter(worked, study=study, synthetic=False)
-        .select_related("arm", "worker")
+        listed.select_related("arm", "worker")
         .defer("arm__shown_config", "arm__shown_texts")
         .annotate(
             hits_done=Count("submissions"),
             parts_due=Coalesce(Subquery(owed.annotate(n=Count("pk")).values("n")), 0),
-            hits_due=Count("submissions", filter=of["due"]) + F("parts_due"),
-            due=Sum(reward, filter=of["due"]),
+            hits_due=Count("submissions", filter=is_in["due"]) + F("parts_due"),
+            due=Sum(reward, filter=is_in["due"]),
             parts_usd=Subquery(owed.annotate(usd=Sum("amount")).values("usd")),
             parts_paid=Subquery(had.annotate(usd=Sum("amount")).values("usd")),
-            hits_open=Count("submissions", filter=of["open"]),
-            open=Sum(reward, filter=of["open"]),
-            hits_later=Count("submissions", filter=of["later"]),
-            hits_rejected=Count("submissions", filter=of["rejected"]),
-            hits_partly=Count("submissions", filter=of["partly"]),
-            hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed"))),
-            hits_excluded=Count("submissions", filter=of["excluded"]),
-            excluded_usd=Sum(reward, filter=of["excluded"]),
+            hits_open=Count("submissions", filter=is_in["open"]),
+            open=Sum(reward, filter=is_in["open"]),
+            hits_later=Count("submissions", filter=is_in["later"]),
+            hits_rejected=Count("submissions", filter=is_in["rejected"]),
+            hits_partly=Count("submissions", filter=is_in["partly"]),
+            hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed", of=of))),
+            hits_excluded=Count("submissions", filter=is_in["excluded"]),
+            excluded_usd=Sum(reward, filter=is_in["excluded"]),
             paid_apart=Coalesce(Subquery(_summed(paid.filter(compensated, submission=None), Count("pk"))), 0),
-            hits_paid=Count("submissions", filter=Q(submissions__in=rewards(study).values("submission")))
-            + F("paid_apart"),
+            hits_paid=Count("submissions", filter=Q(submissions__in=rewarded.values("submission"))) + F("paid_apart"),
             paid=Subquery(_summed(paid, Sum("amount"))),
             extra=Subquery(_summed(paid.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
             last_paid_at=Subquery(_summed(paid, Max("created_at"))),
         )
-        .order_by("pseudonym")
     )
-    if code:
-        participants = participants.filter(completion_code=as_code(code))
     if state not in STATES:
         return participants
     # Rows with this state have hits in it, and none in the states that come before it.
@@ -229,8 +247,8 @@ def payment_page(
     study: Study, *, state: str = "", code: str = "", number: int = 1
 ) -> tuple[Page[Participant], list[PaymentRow]]:
     """One page of the list; the nearest page if that number does not exist."""
-    page = Paginator(payments(study, state=state, code=code), PER_PAGE).get_page(number)
-    return page, payment_rows(study, list(page.object_list))
+    page = Paginator(payable(study, state=state, code=code), PER_PAGE).get_page(number)
+    return page, rows_of(study, page.object_list)
 
 
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
@@ -256,23 +274,47 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     return Due({pk: reward for pk, _, reward in rows}, len(people), {pk: amount for pk, _, amount in parts})
 
 
-def to_approve_total(study: Study) -> Due:
-    """What the platform pays if everything that waits for a decision there is approved."""
-    submissions = Submission.objects.filter(pk__in=in_state(study, "to_approve"))
-    rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
-    return Due({pk: reward for pk, _, reward in rows}, len({participant for _, participant, _ in rows}))
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """The hits that wait for pay, by how many workers, in USD."""
+
+    hits: int
+    workers: int
+    total: Decimal
+
+
+def owed_by_state(study: Study) -> dict[str, Owed]:
+    """What is to be paid by hand (``to_pay``, the same as `due`), and what the platform pays if everything that waits
+    for a decision there is approved (``to_approve``).
+
+    The database counts each worker's hits. It does not add up rewards, which SQLite does in binary fractions.
+    """
+    states = ("to_pay", "to_approve")
+    submissions = with_pay_state(study).filter(pay__in=states).order_by()
+    by_worker = submissions.values_list("pay", "participant", "assignment__hit__reward").annotate(n=Count("pk"))
+    parts = unpaid_parts(study).order_by().values_list("assignment__participant", "amount").annotate(n=Count("pk"))
+    counts = [*by_worker, *(("to_pay", *part) for part in parts)]
+    return {
+        state: Owed(
+            hits=sum(n for pay, _, _, n in counts if pay == state),
+            workers=len({participant for pay, participant, _, _ in counts if pay == state}),
+            total=sum((usd * n for pay, _, usd, n in counts if pay == state), NOTHING),
+        )
+        for state in states
+    }
 
 
 def totals(study: Study) -> dict[str, Any]:
     """What is owed and paid in the whole study, and how many simulated workers the list leaves out."""
+    owed = owed_by_state(study)
     reward = Q(kind=Payment.Kind.REWARD)
     paid = study.payments.aggregate(
         hits=Count("pk", filter=reward), usd=Sum("amount"), extra=Sum("amount", filter=~reward)
     )
     simulated = Submission.objects.filter(study=study, participant__synthetic=True).values("participant").distinct()
     return {
-        "due": due(study),
-        "open": to_approve_total(study),
+        "due": owed["to_pay"],
+        "open": owed["to_approve"],
         "paid_hits": paid["hits"],
         "paid": exact_sum(paid["usd"]),
         "extra": exact_sum(paid["extra"]),

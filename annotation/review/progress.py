@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -314,13 +314,22 @@ def _median_time(submissions: QuerySet[Submission], by_people: int) -> tuple[flo
     return None, False
 
 
+class _Hour(TruncHour):
+    """The hour of a time in UTC, as `TruncHour`. SQLite would call Python for each row; it stores times in UTC as text
+    that starts with date and hour."""
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        sql, params = compiler.compile(self.lhs)
+        return f"substr({sql}, 1, 13) || ':00:00'", params
+
+
 def _per_hour(submissions: QuerySet[Submission], now: datetime) -> tuple[list[tuple[datetime, int]], int]:
     """Submissions by hour, and how many of them all are by simulated workers."""
     last = now.replace(minute=0, second=0, microsecond=0)
     since = last - timedelta(hours=HOURS - 1)
     rows = list(
         submissions.filter(received_at__gte=since)
-        .annotate(hour=TruncHour("received_at"))
+        .annotate(hour=_Hour("received_at", tzinfo=UTC))
         .values_list("hour")
         .annotate(n=Count("pk"), simulated=Count("pk", filter=Q(participant__synthetic=True)))
         .order_by("hour")

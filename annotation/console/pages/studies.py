@@ -43,6 +43,9 @@ from common.words import counted
 
 Status = Study.Status
 POLLED = (Status.LIVE, Status.PAUSED)
+#: How often an open page of a study asks for its progress. The server counts the submissions each time, so it is asked
+#: less often where there are many: one more second for every so many.
+POLL_SECONDS, MOST_POLL_SECONDS, SUBMISSIONS_PER_SECOND = 4, 300, 2_500
 
 
 @require_safe
@@ -90,11 +93,16 @@ def progress_context(
         "progress": figures,
         "bars": hourly_bars(figures.per_hour),
         "polled": study.status in POLLED,
+        "poll_seconds": poll_seconds(figures.submitted),
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
         "fairness": fairness_of(study, times),
         "comments": comments_of(study),
         "turned_away": turned_away(study) if asked_around(study).gates else {},
     }
+
+
+def poll_seconds(submitted: int) -> int:
+    return min(max(POLL_SECONDS, submitted // SUBMISSIONS_PER_SECOND), MOST_POLL_SECONDS)
 
 
 @require_safe

@@ -14,7 +14,7 @@ from annotation.people.pages.forms import ExcludeWorkerForm
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
 from annotation.recruiting.messages import readers
 from annotation.review import submission_lists
-from annotation.review.payments_due import payment_rows, payments
+from annotation.review.payments_due import rows_of
 from annotation.review.review_queue import in_reasons
 from annotation.shell.page import SignedIn, member, query_without_page, say_refused, study_page
 from annotation.work.coded_items import has_left
@@ -33,7 +33,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
         submission_lists.Filter(pseudonym=pseudonym),
         number=int(number) if number.isdecimal() and len(number) < 10 else 1,
     )
-    owed = payment_rows(study, list(payments(study).filter(pk=participant.pk)))
+    owed = rows_of(study, [participant])
     context = {
         "worker": participant,
         "left": has_left(participant),

@@ -86,8 +86,8 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
         messages.success(request, what)
         return redirect("console_payments", study.slug)
     owed = payments_due.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
-    unpaid = payments_due.payments(study).filter(pseudonym=pseudonym)
-    row = payments_due.payment_rows(study, list(unpaid)) if pseudonym else []
+    unpaid = payments_due.payable(study).filter(pseudonym=pseudonym)
+    row = payments_due.rows_of(study, unpaid) if pseudonym else []
     if pseudonym and not row:
         raise Http404("No such worker.")
     context = {"owed": owed, "row": row[0] if row else None, "with_excluded": with_excluded}
