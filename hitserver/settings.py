@@ -339,17 +339,13 @@ MARKETPLACE_SNS_URL = env.url("HITSERVER_MARKETPLACE_SNS_URL", "", schemes=("htt
 MARKETPLACE_SNS_REGION = env.text("HITSERVER_MARKETPLACE_SNS_REGION", "us-east-1")
 MARKETPLACE_SNS_ACCESS_KEY_ID = env.text("HITSERVER_MARKETPLACE_SNS_ACCESS_KEY_ID", "")
 MARKETPLACE_SNS_SECRET_ACCESS_KEY = env.secret("HITSERVER_MARKETPLACE_SNS_SECRET_ACCESS_KEY", "")
-MARKETPLACE_SQS_ACCOUNTS = env.items("HITSERVER_MARKETPLACE_SQS_ACCOUNTS")
+_ACCOUNTS = "HITSERVER_MARKETPLACE_SQS_ACCOUNTS"
+MARKETPLACE_SQS_ACCOUNTS = env.items(_ACCOUNTS)
 if not all(len(number) == 12 and number.isascii() and number.isdigit() for number in MARKETPLACE_SQS_ACCOUNTS):
-    raise EnvError(
-        "HITSERVER_MARKETPLACE_SQS_ACCOUNTS", ",".join(MARKETPLACE_SQS_ACCOUNTS), "AWS account numbers of 12 digits"
-    )
+    raise EnvError(_ACCOUNTS, ",".join(MARKETPLACE_SQS_ACCOUNTS), "AWS account numbers of 12 digits")
 if PRODUCTION and MARKETPLACE_SQS_URL and not MARKETPLACE_SQS_ACCOUNTS:
-    raise EnvError(
-        "HITSERVER_MARKETPLACE_SQS_ACCOUNTS",
-        None,
-        "the numbers of the AWS accounts whose queues may be notified: the server signs for whatever queue is named",
-    )
+    accepts = "the numbers of AWS accounts whose queues may be notified: the server signs for whatever queue is named"
+    raise EnvError(_ACCOUNTS, None, accepts)
 MARKETPLACE_CALLBACK_URL = env.url("HITSERVER_MARKETPLACE_CALLBACK_URL", "", schemes=("https", "http"))
 
 # --- Publishing through the MTurk API: on this server's own marketplace, unless another endpoint is set --------

@@ -146,7 +146,7 @@ def powered_levels(
             added[:, number] = weights[number] * of_level.mean(), weights[number] ** 2 * spread, len(of_level) - 1
         adjusted[rows, number] = answers[rows] - of_answers * predicted[rows]
     people, both = (ratios(column, flags, dimensions, level=level) for column in (answers[:, None] * flags, adjusted))
-    powered = PoweredLevels([], people, both, *added, bounds)
+    powered = PoweredLevels([], people, both, added[0], added[1], added[2], bounds)
     described = []
     for number, name in enumerate(names):
         of_people, of_judge = people.estimate(number, bounds=bounds), float(judged[by_item == name].mean())
