@@ -80,7 +80,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--factor", metavar="COL", default="", help=meaning)
     meaning = "who the people are: the margin of the alternative annotator test (default: crowd)"
     parser.add_argument("--people", choices=tuple(MARGINS), default="crowd", help=meaning)
-    meaning = "the values are names of categories without an order: people and judge agree only where they are equal"
+    meaning = "the values are numbers of categories without an order: people and judge agree only where they are equal"
     parser.add_argument("--nominal", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
