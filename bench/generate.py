@@ -317,9 +317,10 @@ class Numbers:
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
     ends: frozenset[int] = frozenset({0})
+    starts: tuple[int, ...] = ()
 
     def __init__(self, context: int) -> None:
-        self.context_length = context
+        self.context_length = self.text_length = context
 
     def encode(self, text: str) -> list[int]:
         return [int(each) for each in text.split()]

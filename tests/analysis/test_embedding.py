@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytes
 
 
 def test_without_what_runs_it_the_error_names_what_is_missing(packaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    find = embedding.find_spec
+    find = find_spec
     monkeypatch.setattr(embedding, "find_spec", lambda name: None if name == "onnxruntime" else find(name))
     embedding._load.cache_clear()
     with pytest.raises(NoEmbedder, match="need onnxruntime: pip install --no-deps -r requirements-embedded"):

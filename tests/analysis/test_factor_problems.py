@@ -195,8 +195,13 @@ def test_only_the_pairs_of_levels_that_no_worker_connects_are_named(tmp_path: Pa
 def test_in_an_unbalanced_study_every_item_counts_the_same(tmp_path: Path) -> None:
     """One item has twelve answers of 7, another two of 1: their level's mean is 4, not 6.1."""
     items = [a_set(f"i{at}", cells={"system": "ab"[at // 2]}) for at in range(4)]
-    values: Values = {("i0", f"w{worker}"): 7.0 for worker in range(12)}
-    values.update({("i1", "w0"): 1.0, ("i1", "w1"): 1.0, ("i2", "w2"): 2.0, ("i3", "w3"): 4.0})
+    values: Values = {
+        **{("i0", f"w{worker}"): 7.0 for worker in range(12)},
+        ("i1", "w0"): 1.0,
+        ("i1", "w1"): 1.0,
+        ("i2", "w2"): 2.0,
+        ("i3", "w3"): 4.0,
+    }
     data = study_data(items, values, **(LIKERT | {"factors": (Factor("system"),)}))
     _, sections = built(data, tmp_path)
     levels = {row["level"]["name"]: row["level"] for row in sections["findings"]["levels by system"]}

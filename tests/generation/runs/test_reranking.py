@@ -68,7 +68,7 @@ def test_a_model_scores_by_its_mean_log_p() -> None:
     (plain,) = generate_reranked(opened(), [asked], None)
     candidates = opened().generate([request(PROMPTS[0], seed=draw_seed(7, draw)) for draw in range(5)])
     scores = dict(score_texts(opened(), [(PROMPTS[0], each.text) for each in candidates]))
-    means = [scores[place].log_p / len(scores[place].token_log_ps) for place in range(5)]  # type: ignore[union-attr]
+    means = [scores[place].log_p / len(scores[place].token_log_ps) for place in range(5)]  # type: ignore[union-attr,operator]
     assert isinstance(best, Generated) and isinstance(plain, Generated) and plain.text == candidates[0].text
     assert best.score == pytest.approx(max(means), abs=1e-5)
     assert best.text == candidates[means.index(max(means))].text
