@@ -12,7 +12,6 @@ from typing import Any
 from django.db.models import Case, CharField, Exists, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.utils import timezone
 
-from annotation.many_ids import among
 from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
 from annotation.platforms import all_platforms
 from annotation.work.confirmation import unconfirmed_submissions
@@ -93,8 +92,11 @@ def rewards(study: Study) -> QuerySet[Payment]:
 
 
 def in_state(study: Study, *states: str, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
-    """Ids of the submissions in one of these states: a query, for use in another one. ``of``: only submissions of
-    these participants, so that the query does not look at all others."""
-    submissions = with_pay_state(study) if of is None else with_pay_state(study).filter(participant__in=among(of))
+    """Ids of the submissions in one of these states: a query, for use in another one.
+
+    ``of``: only submissions of these participants, at most a few hundred. `among` is not for them: PostgreSQL cannot
+    tell how few it selects, and reads everything many times.
+    """
+    submissions = with_pay_state(study) if of is None else with_pay_state(study).filter(participant__in=list(of))
     paid_so: QuerySet[Submission, int] = submissions.filter(pay__in=states).order_by().values_list("pk", flat=True)
     return paid_so

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from annotation.models import Study
 from annotation.record_writers import Record, Sheet, csv_bytes, utc
-from annotation.review.payments_due import payable, rows_of
+from annotation.review.payments_due import payment_rows, payments
 
 COLUMNS = (
     "completion_code",
@@ -31,7 +31,7 @@ BATCH = 2_000
 
 
 def payments_csv(study: Study, *, state: str = "", code: str = "", with_worker_ids: bool = False) -> Iterator[bytes]:
-    """The rows from `review.payments_due.payable`, in pieces."""
+    """The rows from `review.payments_due.payments`, in pieces."""
     columns = [*COLUMNS, *(WORKER_COLUMNS if with_worker_ids else ())]
     texts = [columns.index(name) for name in TEXTS if name in columns]
     sheet = Sheet(columns, texts, _batches(study, state, code, with_worker_ids))
@@ -39,11 +39,11 @@ def payments_csv(study: Study, *, state: str = "", code: str = "", with_worker_i
 
 
 def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iterator[list[Record]]:
-    participants = payable(study, state=state, code=code)
+    participants = payments(study, state=state, code=code)
     last = ""
     while page := list(participants.filter(pseudonym__gt=last)[:BATCH]):
         records: list[Record] = []
-        for row in rows_of(study, page):
+        for row in payment_rows(study, page):
             record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due]
             record += [f"{row.due:.3f}", row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded]
             record += [row.hits_unconfirmed, row.hits_partly, utc(row.last_paid_at) if row.last_paid_at else ""]

@@ -16,7 +16,6 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
-from annotation.many_ids import among
 from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
 from annotation.recruiting.pay_states import in_state, paying, rewards, with_pay_state
 from annotation.work.hourly_pay import exact_sum
@@ -139,7 +138,7 @@ def payments(
     paid, rewarded = paid_to(study), rewards(study)
     listed = payable(study, code=code)
     if of is not None:
-        listed, rewarded = listed.filter(pk__in=among(of)), rewarded.filter(submission__participant__in=among(of))
+        listed, rewarded = listed.filter(pk__in=list(of)), rewarded.filter(submission__participant__in=list(of))
     owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
     compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
     participants = (

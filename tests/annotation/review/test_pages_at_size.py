@@ -63,7 +63,7 @@ def test_the_work_of_workers_on_other_pages_is_not_looked_at(workers: list[Parti
         rows_of(workers[0].study, [workers[2]])
     (sql,) = [query["sql"] for query in seen.captured_queries if "annotation_paydecision" in query["sql"]]
     # Seven counts and three sums of submissions by their pay, what is paid, and the list of workers.
-    assert sql.count(f"[{workers[2].pk}]") == 7 + 3 + 1 + 1
+    assert sql.count(f"IN ({workers[2].pk})") == 7 + 3 + 1 + 1
 
 
 def test_times_at_the_edge_of_an_hour_count_in_their_own_hour() -> None:
