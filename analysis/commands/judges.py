@@ -39,13 +39,16 @@ MOST_LISTED = 10
 
 @dataclass(frozen=True)
 class Judged:
-    """People and the judge on one criterion: the answers (item, worker, value), the judge's rating by item, the level
-    of each item, and what follows from them."""
+    """People and the judge on one criterion: the answers (item, worker, value), the judge's rating by item, and
+    what follows from them.
+
+    ``left_out``: items that the judge did not rate; ``without_level``: items that only it rated, of which nothing says
+    the level of the factor."""
 
     answers: pd.DataFrame
     ratings: pd.Series
-    levels: pd.Series
     left_out: int
+    without_level: int
     powered: PoweredLevels
     bias: dict[str, Estimate]
     test: AlternativeTest
@@ -173,8 +176,9 @@ def judged(args: argparse.Namespace, people: pd.DataFrame, judge: pd.DataFrame, 
         raise InputError(args.judge, f'column "{args.item}"', "the judge rated no item that people rated", fix)
     left_out = int(answers.loc[~rated_by_both, "item"].nunique())
     answers = answers[rated_by_both.to_numpy()].reset_index(drop=True)
-    known = ratings.index.isin(levels.index[levels.notna() & (levels != "")]) if factor else ratings.index.notna()
-    ratings = ratings[known]
+    n_ratings = len(ratings)
+    if factor:
+        ratings = ratings[ratings.index.isin(levels.index[levels.notna() & (levels != "")])]
     try:
         powered = powered_levels(
             answers["value"],
@@ -190,8 +194,8 @@ def judged(args: argparse.Namespace, people: pd.DataFrame, judge: pd.DataFrame, 
     return Judged(
         answers,
         ratings,
-        levels,
         left_out,
+        n_ratings - len(ratings),
         powered,
         bias_of(args, answers, ratings, levels if factor else None),
         alternative_annotator_test(answers, ratings, nominal=args.nominal, margin=MARGINS[args.people]),
@@ -245,6 +249,8 @@ def print_judged(args: argparse.Namespace, name: str, one: Judged) -> None:
     print(f"{counted(both, 'item')} that the judge rated")
     if one.left_out:
         print(f"{counted(one.left_out, 'item')} that the judge did not rate, left out")
+    if one.without_level:
+        print(f"{counted(one.without_level, 'item')} of the judge’s without a level in “{args.factor}”, left out")
     percent = f"{100 * args.confidence:g}% interval"
     width = max([len("level"), *(len(level.name) for level in one.powered.levels)])
     print(f"\n{'level':{width}}  people alone, {percent:<14}  people and judge             weight  judge alone")
@@ -297,6 +303,7 @@ def outcome_of(args: argparse.Namespace, compared: dict[str, Judged]) -> Outcome
             "items": int(one.answers["item"].nunique()),
             "items_of_judge": len(one.ratings),
             "items_not_judged": one.left_out,
+            "items_without_level": one.without_level,
         }
         for level in one.powered.levels:
             key = f"{name}.{level.name}" if level.name else name

@@ -63,6 +63,16 @@ def distinct(samples: pd.DataFrame) -> float:
     return distinct_n(list(samples["text"]))
 
 
+def distinct_1(samples: pd.DataFrame) -> float:
+    """Different words over all words of the context's samples (Li et al. 2016)."""
+    return distinct_n(list(samples["text"]), n=(1,))
+
+
+def distinct_2(samples: pd.DataFrame) -> float:
+    """The same of pairs of neighbouring words."""
+    return distinct_n(list(samples["text"]), n=(2,))
+
+
 def tokens_long(samples: pd.DataFrame) -> float:
     return float(samples["n_tokens"].mean())
 
@@ -115,6 +125,8 @@ MEASURES: tuple[Measure, ...] = (
         "log_p_per_token", "Log-likelihood per token", "nats", log_p_per_token, "The same over the number of tokens."
     ),
     Measure("distinct", "Distinct-n", "", distinct, "Unique over all n-grams of a context's samples, n from 1 to 5."),
+    Measure("distinct_1", "Distinct-1", "", distinct_1, "Different words over all words of a context's samples."),
+    Measure("distinct_2", "Distinct-2", "", distinct_2, "The same of pairs of neighbouring words."),
     Measure("same", "Same text", "share", same_text, "Share of pairs of samples of a context that are the same text."),
     Measure(
         "repetition", "Repetition", "share", repetition, "Share of 4-grams that repeat an earlier one of the same text."

@@ -43,6 +43,8 @@ def figure(frame: pd.DataFrame, key: str) -> float:
         # Context 1: orders 1 to 4 have half of their n-grams unique, order 5 none: (4 · 1/2 + 0) / 5.
         # Context 2: every n-gram of orders 1 to 5 is unique: 1.
         ("distinct", (0.4 + 1.0) / 2),
+        ("distinct_1", (4 / 8 + 1.0) / 2),
+        ("distinct_2", (3 / 6 + 1.0) / 2),
     ],
 )
 def test_a_measure_is_the_mean_over_contexts(key: str, expected: float) -> None:

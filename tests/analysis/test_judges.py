@@ -186,6 +186,13 @@ def test_the_command_prints_levels_differences_bias_and_agreement(
     assert "6 people with fewer than 30 items" in printed
 
 
+def test_items_without_a_level_are_left_out_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    judge = judge_file(tmp_path, "t99,,3")
+    assert main(["judges", people_file(tmp_path), "--judge", judge, "--factor", "system"]) == 0
+    printed = capsys.readouterr().out
+    assert "of\n40 items that the judge rated" in printed and "1 item of the judge’s without a level" in printed
+
+
 def test_json_has_every_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["judges", people_file(tmp_path), "--judge", judge_file(tmp_path), "--json"]) == 0
     outcome = json.loads(capsys.readouterr().out)
