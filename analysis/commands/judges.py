@@ -167,6 +167,7 @@ def judged(args: argparse.Namespace, people: pd.DataFrame, judge: pd.DataFrame, 
     )
     levels = pd.Series("", index=ratings.index)
     if factor:
+        refuse_empty(people[factor], args.file, "give the answer a level, or choose rows with --where")
         of_judge = level_of_items(judge[args.item], judge[factor]) if factor in judge else pd.Series(dtype=object)
         levels = pd.Series(level_of_items(people[args.item], people[factor])).combine_first(pd.Series(of_judge))
     rated_by_both = answers["item"].isin(ratings.index)
