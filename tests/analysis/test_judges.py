@@ -196,7 +196,7 @@ def test_items_without_a_level_are_left_out_and_counted(tmp_path: Path, capsys: 
 def test_an_answer_without_a_level_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     people = write(tmp_path, "people.csv", "item,worker,system,value\nt1,w1,a,3\nt2,w1,,4\n")
     assert main(["judges", people, "--judge", judge_file(tmp_path), "--factor", "system"]) == 2
-    assert 'row 3, column "system": the cell is empty' in capsys.readouterr().err
+    assert 'row 2, column "system": the cell is empty' in capsys.readouterr().err
 
 
 def test_json_has_every_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
