@@ -64,7 +64,8 @@ def test_the_first_box_has_the_focus_in_the_next_task(live_server: Any, new_page
     page = new_page(viewport=WIDE)
     begin(page, live_server, writing_study("production", feedback_box=False))
     page.locator("#task textarea").first.fill("This is an answer of several words to the context.")
-    page.keyboard.press("Control+Enter")
+    expect(page.get_by_text("Ctrl+Enter sends")).to_be_visible()  # the script that sends is there
+    page.locator("#task textarea").first.press("Control+Enter")
     expect(page.get_by_role("link", name="Next task")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Task 2")).to_be_visible()
