@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from celery.schedules import crontab
 from django.core.exceptions import ImproperlyConfigured
 
 from hitserver.databases import database
@@ -14,6 +13,7 @@ from hitserver.env import Env, EnvError
 from hitserver.log_config import logging_config
 from hitserver.private import private_folder, secret_in_file, weakness
 from hitserver.processes import noted_port
+from hitserver.schedule import beat_schedule, task_modules
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env(os.environ)
@@ -246,64 +246,9 @@ WEBHOOKS_PRIVATE = env.flag("HITSERVER_WEBHOOKS_PRIVATE", False)
 # How often studies that are offered on a platform are synced.
 PLATFORM_SYNC_SECONDS = env.integer("HITSERVER_PLATFORM_SYNC_SECONDS", 300, least=10, most=86_400)
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, Any]] = {}
+CELERY_BEAT_SCHEDULE = beat_schedule(PARTS, sync_seconds=PLATFORM_SYNC_SECONDS, wake_seconds=WAKE_SECONDS)
 # Tasks outside an app's own module `tasks`.
-CELERY_IMPORTS: list[str] = []
-if "studies" in PARTS:
-    CELERY_IMPORTS += [f"annotation.{room}.tasks" for room in ("results", "recruiting", "review", "api")]
-    for name, seconds in (("sync_due", min(60, PLATFORM_SYNC_SECONDS)), ("listen", 30), ("look_for_objections", 900)):
-        CELERY_BEAT_SCHEDULE[f"annotation.tasks.{name}"] = {
-            "task": f"annotation.tasks.{name}",
-            "schedule": timedelta(seconds=seconds),
-            "options": {"expires": seconds},
-        }
-    CELERY_IMPORTS += ["annotation.webhooks.tasks"]
-    for name in (
-        *("continue_bulk", "grant_qualifications", "continue_api_jobs"),
-        *("announce_progress", "deliver_webhooks"),
-    ):
-        CELERY_BEAT_SCHEDULE[name.replace("_", "-")] = {
-            "task": f"annotation.tasks.{name}",
-            "schedule": timedelta(minutes=1),
-            "options": {"expires": 60},
-        }
-    CELERY_BEAT_SCHEDULE["reclaim-expired"] = {
-        "task": "annotation.tasks.reclaim_expired",
-        "schedule": timedelta(seconds=30),
-        "options": {"expires": 30},
-    }
-    CELERY_BEAT_SCHEDULE["follow-feeds"] = {
-        "task": "annotation.tasks.follow_feeds",
-        "schedule": timedelta(minutes=1),
-        "options": {"expires": 60},
-    }
-    CELERY_BEAT_SCHEDULE["tell-of-complete-studies"] = {
-        "task": "annotation.tasks.tell_of_complete_studies",
-        "schedule": timedelta(minutes=1),
-        "options": {"expires": 60},
-    }
-    CELERY_BEAT_SCHEDULE["check-quality"] = {
-        "task": "annotation.tasks.check_due_quality",
-        "schedule": crontab(hour="3", minute="20"),
-        "options": {"expires": 6 * 3600},
-    }
-    CELERY_BEAT_SCHEDULE["wake-generation"] = {
-        "task": "generation.tasks.wake",
-        "schedule": timedelta(seconds=WAKE_SECONDS),
-        "options": {"expires": WAKE_SECONDS},
-    }
-if "marketplace" in PARTS:
-    CELERY_IMPORTS += [
-        "marketplace.services.messages.notification_delivery",
-        "marketplace.services.accounts.sign_in_links",
-    ]
-    for name in ("marketplace.tasks.upkeep", "marketplace.services.deliveries.deliver_due"):
-        CELERY_BEAT_SCHEDULE[name] = {"task": name, "schedule": timedelta(seconds=30), "options": {"expires": 30}}
-    CELERY_BEAT_SCHEDULE["marketplace.tasks.remove_files"] = {
-        "task": "marketplace.tasks.remove_files",
-        "schedule": timedelta(minutes=10),
-        "options": {"expires": 600},
-    }
+CELERY_IMPORTS = task_modules(PARTS)
 
 # --- Pay --------------------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ def test_the_scheduler_runs_only_marketplace_tasks(tmp_path: Path) -> None:
     environment = clean_environment(ALONE | {"HITSERVER_VAR": str(tmp_path), "HITSERVER_PORT": str(free_port())})
     done = subprocess.run([sys.executable, "-c", show], env=environment, cwd=ROOT, capture_output=True, check=True)
     assert "marketplace.tasks.upkeep" in json.loads(done.stdout)
-    assert "reclaim-expired" not in json.loads(done.stdout)
+    assert "annotation.tasks.reclaim_expired" not in json.loads(done.stdout)
 
 
 @BOTH

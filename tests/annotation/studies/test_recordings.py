@@ -157,10 +157,10 @@ def test_two_gigabytes_are_refused_by_their_size_alone(tmp_path: Path, capsys: A
     study_file(tmp_path)
     with (tmp_path / "huge.wav").open("wb") as file:
         file.truncate(2 * 1024**3)  # takes no room on the disk
-    began = time.monotonic()
+    began = time.process_time()
     said = problems_in(tmp_path, capsys, rows=ROW.replace("a.wav", "huge.wav"))
     assert "The file has 2,048 MB; at most 50 MB are allowed." in said
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_a_study_has_room_for_so_many_megabytes(tmp_path: Path, capsys: Any, settings: Any) -> None:

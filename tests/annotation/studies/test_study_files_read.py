@@ -103,9 +103,9 @@ def test_a_missing_file_is_refused(folder: Path) -> None:
 
 def test_a_bomb_of_aliases_is_refused_before_it_is_opened(folder: Path) -> None:
     layers = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 30))
-    started = time.perf_counter()
+    started = time.process_time()
     assert "Line 1 uses an anchor" in refused_text(folder, "l0: &l0 [x]\n" + layers)["file"]
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 def test_messages_never_repeat_a_long_value(folder: Path) -> None:

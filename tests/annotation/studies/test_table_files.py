@@ -182,9 +182,9 @@ def test_more_columns_than_anybody_uses_are_refused() -> None:
 
 
 def test_50_megabytes_in_one_line_are_refused_in_seconds() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert problems(b"a,b\n1," + b"x" * 50_000_000)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_the_file_stays_open() -> None:

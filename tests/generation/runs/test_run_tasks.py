@@ -105,7 +105,7 @@ def test_models_are_loaded_on_the_queue_gpu_and_the_scheduler_wakes_them() -> No
     routes = celery_app.conf.task_routes
     assert routes["generation.tasks.work"] == routes["generation.tasks.check"] == {"queue": "gpu"}
     assert "generation.tasks.wake" not in routes
-    assert celery_app.conf.beat_schedule["wake-generation"]["task"] == "generation.tasks.wake"
+    assert celery_app.conf.beat_schedule["generation.tasks.wake"]["task"] == "generation.tasks.wake"
     assert {"generation.tasks.work", "generation.tasks.check", "generation.tasks.wake"} <= set(celery_app.tasks)
     assert tasks.WORK_SECONDS < server.CELERY_TASK_SOFT_TIME_LIMIT / 2
 
