@@ -106,7 +106,8 @@ def icc(
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
     elif math.isnan(low) and not crossed:
         note = "; ".join(filter(None, ["these mean squares give no lower limit", note]))
-    return Estimate(value, low, high, squares.units, level=confidence, method=f"{method}, k = {squares.k:g}", note=note)
+    method = ", ".join(filter(None, [method, f"k = {squares.k:g}"]))
+    return Estimate(value, low, high, squares.units, level=confidence, method=method, note=note)
 
 
 def of_mean(single: float, k: float) -> float:

@@ -82,8 +82,8 @@ def split_half(
     value = spearman_brown(correlation, float(halves.mean() / full.mean()))
     if crossed:
         both = mean_rating(ratings, centre, confidence)
-        low, high, interval_note = both.low, both.high, ""
-        method = f"{splits} splits, seed {seed}; {both.method}"
+        low, high, interval_note = both.low, both.high, both.note
+        method = "; ".join(filter(None, [f"{splits} splits, seed {seed}", both.method]))
     else:
         low, high, interval_note = _jackknife_t(
             _log_error(np.array([correlation]), halves.mean() / full.mean())[0],

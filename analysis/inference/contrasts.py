@@ -288,10 +288,15 @@ class Spread:
         too_few = [(count, dimension) for dimension, count in self.fewest.items() if count < LEAST_CLUSTERS]
         if too_few:
             count, dimension = min(too_few)
-            counted = f"{count:,} {dimension if count != 1 else dimension.removesuffix('s')}"
-            return f"based on {counted} only, and an interval needs at least {LEAST_CLUSTERS}"
+            return too_few_in_words(count, dimension)
         # Rounding leaves a trace of a variance that is 0.
         return SAME_ANSWERS if self.variance <= (1e-12 * value) ** 2 else ""
+
+
+def too_few_in_words(count: int, dimension: str) -> str:
+    """Why there is no interval, where there are fewer than `LEAST_CLUSTERS` of a dimension such as items."""
+    verb = "is" if count == 1 else "are"
+    return f"an interval needs at least {LEAST_CLUSTERS} {dimension}, and there {verb} only {count}"
 
 
 def _only(weights: Floats, figures: Sequence[int]) -> Floats:

@@ -12,13 +12,13 @@ import numpy as np
 
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats
+from analysis.inference.contrasts import LEAST_CLUSTERS, too_few_in_words
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 from analysis.spans.agreement import Count
 from analysis.spans.marks import Span
-from common.words import counted
 
 #: With fewer items or workers there is no interval.
-FEWEST = 5
+FEWEST = LEAST_CLUSTERS
 LEVEL = 0.95
 #: In simulated studies (docs/uncertainty.md): mostly too wide, because t has few degrees of freedom.
 SHARE_RIGHT = "93 to 100%"
@@ -80,8 +80,8 @@ class PairSums:
 
 def too_few(items: int, workers: int) -> str:
     """Why there is no interval; empty if there is one."""
-    few = counted(items, "item") if items < FEWEST else counted(workers, "worker") if workers < FEWEST else ""
-    return f"based on {few} only, and an interval needs at least {FEWEST}" if few else ""
+    sizes = {"items": items, "workers": workers}
+    return next((too_few_in_words(size, name) for name, size in sizes.items() if size < FEWEST), "")
 
 
 def method_of(name: str) -> str:

@@ -15,7 +15,7 @@ from analysis.arms import arm_means
 from analysis.description import Score
 from analysis.scores import item_scores
 from tests.analysis.support.pages import Page, built, unknown_numbers
-from tests.analysis.support.studies import LIKERT, SIM_HDS, Values, a_set, arm, study_data
+from tests.analysis.support.studies import CHOICE, LIKERT, SIM_HDS, Values, a_set, arm, study_data
 
 SCORE = Score("diversity", "absHDS")
 
@@ -86,7 +86,7 @@ def test_items_that_suit_one_arm_do_not_make_a_difference() -> None:
 def test_few_workers_give_no_interval_and_nobody_no_mean() -> None:
     found = arm_means(ratings([("a", "", "x", 2.0)]), SCORE, arms=["a", "b"])
     assert found.estimate("a").value == 2 and math.isnan(found.estimate("a").low)
-    assert found.estimate("a").note == "based on 1 item only, and an interval needs at least 5"
+    assert found.estimate("a").note == "an interval needs at least 5 items, and there is only 1"
     assert math.isnan(found.difference("a", "b").value) and math.isnan(found.p("a", "b"))
     assert (found.items["b"], found.workers["b"]) == (0, 0)
 
@@ -135,6 +135,34 @@ def test_every_score_is_compared(kind: dict[str, Any], topics: set[str], tmp_pat
     rated = {topic for topic in topics if topic in sections["arms"]["scores"]}
     assert rated == {data.description.questions[0].topic}
     assert page.count("the arms cannot be compared on it") == len(topics) - 1
+
+
+def test_arms_of_choices_are_compared_by_the_system_that_was_chosen(tmp_path: Path) -> None:
+    """Two of three in solo and none of three in mil chose B, whichever text of the item it was."""
+    systems = {"a": ("B", "A"), "b": ("A", "B"), "c": ("A", "B")}
+    items = [
+        a_set(name, cells={"system_1": first, "system_2": second}, texts=[["One."], ["Two."]])
+        for name, (first, second) in systems.items()
+    ]
+    chosen_first = {("a", "solo"): 1, ("b", "solo"): -1, ("c", "solo"): 1, ("a", "mil"): -1, ("b", "mil"): 1}
+    values: Values = {(item, f"of-{arm}"): value for (item, arm), value in chosen_first.items()}
+    values = {**values, ("c", "of-mil"): 1}
+    of = {"of-solo": "solo", "of-mil": "mil"}
+
+    _, sections = built(study_data(items, values, arm_of=of, **CHOICE, arms=ARMS), tmp_path)
+
+    score = sections["arms"]["scores"]["overall"]
+    assert score["title"] == "overall: choices of B, not A"
+    assert {name: mean["value"] for name, mean in score["means"].items()} == {
+        "solo": pytest.approx(2 / 3), "mil": 0.0,
+    }  # fmt: skip
+
+
+def test_arms_of_choices_between_unnamed_texts_are_not_compared(tmp_path: Path) -> None:
+    values: Values = {("a", "w0"): 1, ("a", "w1"): -1}
+    page, sections = built(study_data(["a"], values, arm_of=OF, **CHOICE, arms=ARMS), tmp_path)
+    assert sections["arms"]["scores"] == {}
+    assert "Choices on “overall”: the arms are compared only where the items name two systems" in page
 
 
 def test_without_arms_there_is_no_such_section(tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_one_worker_or_one_item_has_means_without_intervals(tmp_path: Path, caps
     path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
     found = figures(capsys, "compare", path, *SHAPE)["estimates"]["score.system.difference.b.a"]
     assert found["value"] == pytest.approx(1.0) and found["low"] is None
-    assert found["note"] == "based on 1 worker only, and an interval needs at least 5"
+    assert found["note"] == "an interval needs at least 5 workers, and there is only 1"
 
 
 def test_a_level_without_answers_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,7 +195,7 @@ def test_a_mixed_model_that_does_not_converge_leaves_the_other_figures(
 def test_one_item_and_equal_answers_have_means_and_no_tests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one_item = [f"i,w{at},{'ab'[at % 2]},{at % 5}" for at in range(24)]
     equal = [f"i{at % 10},w{at // 10},{'ab'[at % 2]},4" for at in range(80)]
-    for lines, note in ((one_item, "based on 1 item only"), (equal, "all answers agree")):
+    for lines, note in ((one_item, "and there is only 1"), (equal, "all answers agree")):
         path = write(tmp_path, "item,worker,system,score\n" + "\n".join(lines) + "\n")
         assert main(["compare", path, *SHAPE, "--mixed", "--wmt"]) == 0
         out = capsys.readouterr().out

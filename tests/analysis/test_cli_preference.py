@@ -82,7 +82,7 @@ def test_workers_and_items_can_be_named(tmp_path: Path, capsys: pytest.CaptureFi
     named = figures(capsys, "preference", path, *TOGETHER, "--worker", "worker", "--item", "system")
     assert (named["data"]["workers"], named["data"]["texts"]) == (2, 3)
     # Every system has one text here.
-    assert named["estimates"]["score.A"]["note"] == "based on 1 text only, and an interval needs at least 5"
+    assert named["estimates"]["score.A"]["note"] == "an interval needs at least 5 texts, and there is only 1"
     found = figures(capsys, "preference", path, *TOGETHER, "--where", "hit=2")
     assert found["estimates"]["score.A"]["value"] == -1
     # In this task A lost every comparison.

@@ -144,7 +144,7 @@ def test_few_workers_have_means_without_tests() -> None:
     few = answers.workers < 3
     result = compare_levels(answers.chosen(few), levels[few], ["low", "middle", "high"])
     assert math.isnan(result.differences[0].p) and math.isnan(result.differences[0].equivalent_within)
-    assert result.levels[0].mean.note == "based on 3 workers only, and an interval needs at least 5"
+    assert result.levels[0].mean.note == "an interval needs at least 5 workers, and there are only 3"
     assert {level.letters for level in result.levels} == {""}  # a letter would say that they do not differ
 
 

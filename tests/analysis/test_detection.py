@@ -59,7 +59,7 @@ def test_shares_by_hand() -> None:
     assert (found.workers, found.texts) == (2, 4)
     # Two workers show nothing about workers.
     assert math.isnan(found.accuracy.low)
-    assert found.accuracy.note == "based on 2 workers only, and an interval needs at least 5"
+    assert found.accuracy.note == "an interval needs at least 5 workers, and there are only 2"
     # Two raters; they differ on h2 only: D_o = 1/4. 8 values, 3 machine: D_e = 2·3·5 / (8·7). α = 1 − 56/120.
     assert found.alpha.value == pytest.approx(1 - 0.25 * 56 / 30)
 

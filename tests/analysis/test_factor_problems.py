@@ -212,7 +212,7 @@ def test_in_an_unbalanced_study_every_item_counts_the_same(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        (rated(12, 1), "based on 1 worker only, and an interval needs at least 5"),
+        (rated(12, 1), "an interval needs at least 5 workers, and there is only 1"),
         (dict.fromkeys(rated(), 4.0), "all answers agree, so they do not show how uncertain the figure is"),
     ],
 )

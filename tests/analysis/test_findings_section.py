@@ -13,7 +13,7 @@ from scipy import stats
 from analysis.description import Factor, Point, QuestionDescription, Scale
 from analysis.factors import factors_of, level_names
 from analysis.findings import Answers
-from analysis.report.sections.finding_sentences import mean_sentence
+from analysis.report.sections.finding_sentences import mean_sentence, mean_sentences
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import CHOICE, LIKERT, Values, a_set, arm, study_data
 
@@ -102,7 +102,7 @@ def test_a_test_is_missing_for_the_reason_that_holds(tmp_path: Path) -> None:
     first_two = {name for names in of_system.values() for name in names[:2]}
     few_items = {key: value for key, value in values.items() if key[0] in first_two}
     _, found = findings(items, few_items, tmp_path, factors=(Factor("system"),))
-    assert "There is no test: based on " in found["sentences"][0]["sentence"]
+    assert "There is no test: an interval needs " in found["sentences"][0]["sentence"]
 
 
 def test_a_reference_without_answers_is_said(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_two_factors_have_every_combination_and_overall_rows(tmp_path: Path) -> 
     assert len(found["interactions of system and domain"]) == 2
     means, _, interactions = page.partition("Means by system and domain")[2].partition("Interactions of system")
     assert "with fewer than 15 of either, 92 to 100% of such 95% intervals are right" in means
-    assert "ased on 4 contexts only, and an interval needs at least 5" in interactions
+    assert "n interval needs at least 5 contexts, and there are only 4" in interactions
 
 
 def test_arms_are_told_by_their_factors(tmp_path: Path) -> None:
@@ -271,9 +271,20 @@ def test_categories_have_shares_by_level(tmp_path: Path) -> None:
 def test_a_mean_in_which_every_item_counts_the_same_says_so() -> None:
     """Items with one and with three answers: 2 and 4 give 3, and all answers 3.5."""
     uneven = Answers.of(np.array([2.0, 4.0, 4.0, 4.0]), items=["a", "b", "b", "b"], workers=["w", "x", "y", "z"])
-    assert mean_sentence(uneven).startswith("Mean of items 3.00, from 4 answers; every item counts the same.")
+    assert mean_sentence(uneven)[0] == "Mean of items 3.00, from 4 answers; every item counts the same."
     even = Answers.of(np.array([2.0, 4.0]), items=["a", "b"], workers=["w", "x"])
-    assert mean_sentence(even).startswith("Mean 3.00, over 2 answers.")
+    assert mean_sentence(even)[0] == "Mean 3.00, over 2 answers."
+
+
+def test_the_reason_why_no_mean_has_an_interval_is_said_once() -> None:
+    few = Answers.of(np.array([2.0, 4.0]), items=["a", "b"], workers=["w", "x"])
+    reason = "an interval needs at least 5 items, and there are only 2."
+    assert mean_sentences([("clear", few), ("odd", few)]) == [
+        ("clear", "Mean 3.00, over 2 answers."),
+        ("odd", "Mean 3.00, over 2 answers."),
+        ("intervals", f"There are none: {reason}"),
+    ]
+    assert mean_sentences([("clear", few)]) == [("clear", f"Mean 3.00, over 2 answers. There is no interval: {reason}")]
 
 
 def test_every_table_says_how_far_its_intervals_hold(tmp_path: Path) -> None:

@@ -152,8 +152,8 @@ def test_an_interval_stays_inside_the_range_of_its_figure() -> None:
 @pytest.mark.parametrize(
     ("items", "workers", "note"),
     [
-        (30, 4, "based on 4 workers only, and an interval needs at least 5"),
-        (3, 12, "based on 3 items only, and an interval needs at least 5"),
+        (30, 4, "an interval needs at least 5 workers, and there are only 4"),
+        (3, 12, "an interval needs at least 5 items, and there are only 3"),
     ],
 )
 def test_few_clusters_give_no_interval_but_a_reason(items: int, workers: int, note: str) -> None:
@@ -176,7 +176,7 @@ def test_a_level_without_enough_clusters_has_no_interval_even_if_the_study_has()
     values, item, worker = crossed_answers()
     below = np.stack([item < 3, item >= 3], axis=1).astype(float)
     figures = ratios(values[:, None] * below, below, Dimensions.of(items=item, workers=worker))
-    assert "3 items only" in figures.difference(0, 1).note
+    assert "items, and there are only 3" in figures.difference(0, 1).note
     assert not figures.estimate(1).note
 
 

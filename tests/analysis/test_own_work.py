@@ -22,7 +22,7 @@ def test_there_is_no_agreement_and_workers_are_the_clusters(tmp_path: Path) -> N
 
     found = sections["scales"]["statements"]["creative"]
     assert (found["mean"]["value"], found["alpha"]["value"]) == (39 / 9, None)
-    assert found["mean"]["note"] == "based on 3 workers only, and an interval needs at least 5"
+    assert found["mean"]["note"] == "an interval needs at least 5 workers, and there are only 3"
     assert sections["answers"]["creative"]["agreement"] == {}
     assert "creative" not in sections["workers"]
     assert "Workers answered about what they wrote themselves" in page

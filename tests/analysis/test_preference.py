@@ -154,7 +154,9 @@ def test_pairs_of_systems_are_kept_apart(tmp_path: Path) -> None:
     pairs = [(each["first"], each["second"]) for each in sections["preference"]["overall"]["pairs"]]
     assert pairs == [("A", "B"), ("B", "C"), ("first text", "second text")]
     assert "1 choice between two texts by one system, left out." in page
-    assert all("1 item only" in each["share"]["note"] for each in sections["preference"]["overall"]["pairs"])
+    assert all(
+        "items, and there is only 1" in each["share"]["note"] for each in sections["preference"]["overall"]["pairs"]
+    )
 
 
 def test_ratings_that_are_not_choices_are_named(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_five_ratings_give_twenty_ordered_pairs() -> None:
     assert sum(scores.pairs.values()) == 20
     # One task says nothing of others.
     assert all(
-        each.note == "based on 1 task only, and an interval needs at least 5" for each in scores.estimates.values()
+        each.note == "an interval needs at least 5 tasks, and there is only 1" for each in scores.estimates.values()
     )
     assert list(scores.ranking.ranks) == [(1, 1, 5), (2, 1, 5), (2, 1, 5), (4, 1, 5), (5, 1, 5)]
     assert ranked(scores.estimates) == list("ABCDE")
@@ -265,7 +265,7 @@ def test_entropy_is_averaged_over_contexts() -> None:
     found = system_entropy(["A"] * 4, [1, 1, 2, 2], [-1, -3, -6, math.nan])
     assert found["A"].value == 4
     assert (found["A"].n, found["A"].n_of) == (2, "contexts")
-    assert found["A"].note == "based on 2 contexts only, and an interval needs at least 5"
+    assert found["A"].note == "an interval needs at least 5 contexts, and there are only 2"
 
 
 def test_quality_and_diversity_side_by_side() -> None:

@@ -29,7 +29,7 @@ def test_bins_by_hand() -> None:
         (3, 4, 3.5, 3.0, 2),
         (5, 6, 5.5, 7.0, 2),
     ]
-    assert "2 samples only" in found[1].mean.note
+    assert "samples, and there are only 2" in found[1].mean.note
 
 
 def test_equal_values_stay_in_one_bin() -> None:

@@ -136,10 +136,7 @@ def test_comparisons_are_tested_by_the_sign_of_their_difference(tmp_path: Path) 
     assert "5 Set A is much more" in page
     # All pairs share one context, so there is nothing to resample together.
     assert "belong together" not in page
-    assert (
-        "4 items" in found["tests"]["rnkHDS"]["spearman"]["note"]
-        or "1 worker" in found["tests"]["rnkHDS"]["spearman"]["note"]
-    )
+    assert "5 workers, and there is only 1" in found["tests"]["rnkHDS"]["spearman"]["note"]
 
 
 def test_differences_that_are_equal_but_for_rounding_tie(tmp_path: Path) -> None:
@@ -192,7 +189,7 @@ def test_the_published_figures_come_out_of_the_released_sets(
         assert tests[name]["second"]["value"] == pytest.approx(oca, abs=0.0061), name
     assert tests["distinct-n"]["spearman"]["method"].startswith("percentile bootstrap over groups of sets")
     # The released means stand for all workers, so nothing says how workers differ.
-    assert tests["absHDS"]["spearman"]["note"] == "based on 1 worker only, and an interval needs at least 5"
+    assert tests["absHDS"]["spearman"]["note"] == "an interval needs at least 5 workers, and there is only 1"
 
 
 def test_what_a_person_left_out_does_not_count(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_one_item_gives_a_mean_without_an_interval(tmp_path: Path) -> None:
 
     mean = sections["answers"]["diversity"]["location"]["Mean"]
     assert (mean["value"], mean["low"], mean["n"]) == (3.0, None, 2)
-    assert mean["note"] == "based on 1 item only, and an interval needs at least 5"
+    assert mean["note"] == "an interval needs at least 5 items, and there is only 1"
     assert "All of them have the same temp" in page
 
 

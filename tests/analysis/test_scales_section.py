@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from analysis import plots
-from analysis.description import ReportSection
+from analysis.description import QuestionDescription, ReportSection, Scale, Score
 from analysis.plots import Words
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import LIKERT, Values, a_set, arm, study_data
@@ -36,7 +36,7 @@ def test_statements_by_hand(tmp_path: Path) -> None:
     assert found["sd"]["value"] == pytest.approx(math.sqrt(36 / 7))
     # One-way ANOVA: item means 2 2 6 6, MSB = 2 · 16 / 3, MSW = (2 + 0 + 2 + 0) / 4 = 1; ICC(1,k) = 1 − MSW / MSB.
     assert found["icc_1k"]["value"] == pytest.approx(1 - 3 / 32)
-    assert found["mean"]["note"] == "based on 2 workers only, and an interval needs at least 5"
+    assert found["mean"]["note"] == "an interval needs at least 5 workers, and there are only 2"
     assert [each["creative"]["mean"] for each in sections["scales"]["items"]] == [2, 2, 6, 6]
     assert "coherent" not in sections["scales"]["statements"]
     assert unknown_numbers(Page(page), sections) == []
@@ -73,6 +73,21 @@ def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:
 
     alpha = sections["answers"]["creative"]["agreement"]["Krippendorff’s α, ordinal"]
     assert sections["scales"]["statements"]["creative"]["alpha"] == alpha
+
+
+def test_a_slider_has_no_chart_with_a_hundred_bars_and_an_alpha_of_its_own_level(tmp_path: Path) -> None:
+    slider = QuestionDescription(
+        "overall", "How good is it?", Scale.numbered("s", 101, low="Bad", high="Good", level="interval")
+    )
+    values: Values = {(f"i{item}", f"w{at}"): float(1 + 7 * item + 2 * at * at) for item in range(6) for at in range(6)}
+    kind = LIKERT | {"questions": (slider,), "scores": (Score("overall", "overall"),)}
+
+    page, sections = built(study_data([f"i{at}" for at in range(6)], values, **kind), tmp_path)
+
+    assert "Answers to “overall”" not in page
+    agreement = sections["answers"]["overall"]["agreement"]["Krippendorff’s α, interval"]
+    assert sections["scales"]["statements"]["overall"]["alpha"] == agreement
+    assert "α, interval" in page and "α, ordinal" not in page
 
 
 def test_groups_by_parameter(tmp_path: Path) -> None:

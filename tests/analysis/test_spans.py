@@ -95,7 +95,7 @@ def test_full_agreement_has_no_interval_and_few_workers_say_why() -> None:
     assert pooled_f1(answers(6, 6, agree=True), characters).value == 1
     few = pooled_f1(answers(6, 3, agree=False), characters)
     assert math.isnan(few.low)
-    assert few.note == "based on 3 workers only, and an interval needs at least 5"
+    assert few.note == "an interval needs at least 5 workers, and there are only 3"
     alone = pooled_f1({("i", ""): [("w", [Span(0, 1, "minor")])]}, characters)
     assert alone.note == "no text has two markers"
 

@@ -78,7 +78,7 @@ def test_gamma_is_near_that_of_the_reference() -> None:
     one, other = long_marks()
     figure = gamma({("i", ""): [("a", one), ("b", other)]}, {("i", ""): 600}, by_severity)
     assert figure.value == pytest.approx(PYGAMMA_GAMMA, abs=0.03)
-    assert figure.note == "based on 1 item only, and an interval needs at least 5"
+    assert figure.note == "an interval needs at least 5 items, and there is only 1"
 
 
 def test_gamma_of_the_same_marks_is_one_and_of_random_ones_near_zero() -> None:

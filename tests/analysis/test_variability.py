@@ -160,7 +160,7 @@ def test_within_and_between_writers_by_hand() -> None:
     found = within_and_between(matrices([Productions("c", texts, ["a", "a", "b", "b"])]))["lexical-1"]
     # Within: 0 and 1/2; between: all four 1.
     assert (found["within"].value, found["between"].value, found["difference"].value) == (0.25, 1.0, 0.75)
-    assert math.isnan(found["within"].low) and "1 context only" in found["within"].note
+    assert math.isnan(found["within"].low) and "contexts, and there is only 1" in found["within"].note
 
 
 # --- contexts ---

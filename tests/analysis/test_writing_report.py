@@ -46,7 +46,7 @@ def test_choices_by_hand(made: tuple[str, dict[str, Any]]) -> None:
     assert (pair["first"], pair["second"]) == ("model-a", "model-b")
     assert (pair["share"]["value"], pair["share"]["n"]) == (0.5, 6)
     assert (pair["share_by_writer"]["value"], pair["share_by_writer"]["n"]) == (0.5, 6)
-    assert pair["share_by_writer"]["note"] == "based on 3 writers only, and an interval needs at least 5"
+    assert pair["share_by_writer"]["note"] == "an interval needs at least 5 writers, and there are only 3"
     assert [(each["round"], each["wins"], each["n"]) for each in pair["rounds"]] == [(1, 2, 3), (2, 1, 3)]
     # Exact binomial, 3 of 6: p = 1; at least 3 of 6: (20 + 15 + 6 + 1)/64. Symmetric, so the mixed logit's p is 1.
     assert (pair["tests"]["two_sided"], pair["tests"]["one_sided"]) == (1.0, pytest.approx(42 / 64))
@@ -151,7 +151,7 @@ def test_arms_are_tested_with_one_value_per_worker(made: tuple[str, dict[str, An
     (test,) = made[1]["arm_tests"]["creative"]
     # mil: anna 6, cora 5; solo: ben 4 alone, so no t-test.
     assert (test["first"], test["mean_first"], test["mean_second"]) == ("mil", 5.5, 4.0)
-    assert test["t"] is None and "1 worker only" in test["difference"]["note"] and test["p"] is None
+    assert test["t"] is None and "workers, and there is only 1" in test["difference"]["note"] and test["p"] is None
     assert test["shift"]["u"] == 2
 
 

@@ -195,7 +195,7 @@ def test_own_ratings_against_others_by_hand() -> None:
     found = own_against_others([3.0, 4.0, 5.0, 4.0], list("abcd"), np.repeat(np.arange(4), 2), others, ["x", "y"] * 4)
 
     assert found.value == pytest.approx(2 / math.sqrt(8))
-    assert (found.n, found.note) == (8, "based on 2 workers only, and an interval needs at least 5")
+    assert (found.n, found.note) == (8, "an interval needs at least 5 workers, and there are only 2")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_a_single_writer_has_no_interval() -> None:
     texts = np.repeat(np.arange(3), 5)
     others = [1.0, 2.0, 1.0, 1.0, 2.0, 3.0, 3.0, 2.0, 3.0, 4.0, 5.0, 4.0, 4.0, 3.0, 5.0]
     found = own_against_others([1.0, 2.0, 4.0], ["a"] * 3, texts, others, list("vwxyz") * 3)
-    assert not math.isnan(found.value) and math.isnan(found.low) and "1 writer only" in found.note
+    assert not math.isnan(found.value) and math.isnan(found.low) and "writers, and there is only 1" in found.note
 
 
 # --- two groups ---

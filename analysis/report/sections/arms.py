@@ -13,6 +13,7 @@ from analysis.estimate import Estimate
 from analysis.inference import holm
 from analysis.report.blocks import Figure, Fold, Heading, Note, Section
 from analysis.report.figures import interval_bars, values_in_words
+from analysis.report.sections.preference import one_pair
 from analysis.report.source import Source, of_people
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
@@ -25,7 +26,8 @@ def make_section(source: Source) -> Section:
     section = Section(source.key("arms"), "Arms")
     section.add_named("arms", participation(source))
     section.data["scores"] = {}
-    means = {score.topic: arm_means_of(source, score) for score in source.scores}
+    scores = [compared_score(source, score) for score in source.scores]
+    means = {score.topic: arm_means_of(source, score) for score in scores}
     tests: dict[str, list[dict[str, Any]]] = {
         topic: [
             {
@@ -44,10 +46,13 @@ def make_section(source: Source) -> Section:
     for test, p_corrected in zip(all_tests, holm([test["p"] for test in all_tests]).tolist(), strict=True):
         test["p_corrected"] = p_corrected
     evidence = Section("", "", data=section.data)
-    for score in source.scores:
+    for score in scores:
         of_arms = means[score.topic]
-        if of_arms is None:
+        if source.ratings_on(score.topic).empty:
             section.add(Note(f"Nobody has answered “{score.topic}”: the arms cannot be compared on it."))
+        elif of_arms is None:
+            text = "the arms are compared only where the items name two systems, the same ones everywhere"
+            section.add(Note(f"Choices on “{score.topic}”: {text}."))
         else:
             add_score(source, evidence, score, of_arms, tests[score.topic])
     if evidence.blocks:
@@ -84,12 +89,30 @@ def participation(source: Source) -> Table:
     return Table("Participation by arm", columns, arms, note, fold=len(arms) > MOST_SHOWN)
 
 
+def chooses(source: Source, score: Score) -> bool:
+    """Whether answers say which of two texts is better. Which of them an item lists first says nothing."""
+    question = source.questions.get(score.topic)
+    return question is not None and question.scale.level == "pairwise"
+
+
+def compared_score(source: Source, score: Score) -> Score:
+    """What the arms are compared on: the score, or the share of choices of one of two systems."""
+    answers = source.ratings_on(score.topic)
+    pair = one_pair(source, answers) if chooses(source, score) and not answers.empty else None
+    if pair is None:
+        return score
+    first, second = pair.iloc[0][["first", "second"]]
+    return Score(score.topic, f"{score.topic}: choices of {first}, not {second}")
+
+
 def arm_means_of(source: Source, score: Score) -> ArmMeans | None:
-    """None if nobody has answered the score's question."""
-    ratings = source.ratings_on(score.topic)
-    if ratings.empty:
+    """None if nobody has answered the score's question, or choices are not between two systems."""
+    choices = chooses(source, score)
+    answers = source.ratings_on(score.topic)
+    ratings = one_pair(source, answers) if choices and not answers.empty else answers
+    if ratings is None or ratings.empty:
         return None
-    ends = source.ends_of(score.topic)
+    ends = (0.0, 1.0) if choices else source.ends_of(score.topic)
     bounds = None
     if ends is not None:
         low, high = sorted(score.sign * end for end in ends)

@@ -118,12 +118,27 @@ def larger_first(first: str, second: str, difference: Estimate) -> tuple[str, Es
     return f"{second} − {first}", turned
 
 
-def mean_sentence(answers: Answers) -> str:
-    """The mean over items where nothing is compared."""
+def mean_sentences(criteria: Sequence[tuple[str, Answers]]) -> list[tuple[str, str]]:
+    """The mean over items of each criterion, where nothing is compared. If no mean has an interval, for the same
+    reason, a sentence of its own says so once."""
+    sentences, reasons = [], []
+    for name, answers in criteria:
+        sentence, reason = mean_sentence(answers)
+        sentences.append((name, sentence))
+        reasons.append(reason)
+    if len(reasons) > 1 and len(set(reasons)) == 1 and reasons[0]:
+        return [*sentences, ("intervals", f"There are none: {reasons[0]}.")]
+    return [
+        (name, f"{sentence} There is no interval: {reason}." if reason else sentence)
+        for (name, sentence), reason in zip(sentences, reasons, strict=True)
+    ]
+
+
+def mean_sentence(answers: Answers) -> tuple[str, str]:
+    """The mean over items, and why it has no interval; empty if it has one."""
     weights = answers.weights(answers.items * 0)
     mean = ratios(answers.values * weights, weights, answers.dimensions).estimate(bounds=answers.bounds)
-    why = f" There is no interval: {mean.note}." if mean.note else ""
     size = counted(len(answers), "answer")
     if not np.allclose(weights, weights[0]):  # the tables also have the mean of all answers, which differs
-        return f"Mean of items {with_interval(mean)}, from {size}; every item counts the same.{why}"
-    return f"Mean {with_interval(mean)}, over {size}.{why}"
+        return f"Mean of items {with_interval(mean)}, from {size}; every item counts the same.", mean.note
+    return f"Mean {with_interval(mean)}, over {size}.", mean.note

@@ -29,7 +29,7 @@ from analysis.report.sections.detection import JUDGEMENT, judged
 from analysis.report.sections.finding_sentences import (
     comparison_sentence,
     letters_in_words,
-    mean_sentence,
+    mean_sentences,
     possible_ranks,
 )
 from analysis.report.sections.findings_of_pairs import add_pairs
@@ -93,7 +93,7 @@ def make_section(source: Source) -> Section | None:
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
     compared_topics |= {topic for topic, _ in sentences}
     means = [criterion for criterion in criteria if not criterion.elsewhere and criterion.name not in compared_topics]
-    sentences += [(criterion.name, mean_sentence(criterion.answers)) for criterion in means]
+    sentences += mean_sentences([(criterion.name, criterion.answers) for criterion in means])
     if not sentences:
         return None
     section.add(Sentences(sentences), *evidence.blocks)

@@ -165,14 +165,31 @@ def for_agreement(source: Source, ratings: pd.DataFrame) -> tuple[pd.DataFrame, 
     So it does not matter which of two texts the items' file calls text 1. The systems are those that the section
     “preference” of the study names. Where they have no names, or one name for both, every choice counts in both orders.
     """
-    sections = source.description.sections
-    declared = [section.parameters.get("systems", ()) for section in sections if section.name == "preference"]
-    columns = declared[0] if declared else ()
+    columns = system_columns(source)
     pairs = source.items["cells"].map(lambda cells: tuple(cells.get(column, "").strip() for column in columns))
     if not pairs[pairs.index.isin(ratings["item"])].map(lambda pair: len(set(pair)) == 2 and all(pair)).all():
         return ratings, True
     sign = ratings["item"].map(pairs.map(lambda pair: -1.0 if pair[0] > pair[-1] else 1.0))
     return ratings.assign(value=ratings["value"] * sign), False
+
+
+def system_columns(source: Source) -> Sequence[str]:
+    """The columns with the systems of text 1 and text 2, as the study's section “preference” names them; or none."""
+    sections = source.description.sections
+    declared = [section.parameters.get("systems", ()) for section in sections if section.name == "preference"]
+    return tuple(declared[0]) if declared else ()
+
+
+def one_pair(source: Source, choices: pd.DataFrame) -> pd.DataFrame | None:
+    """Choices between two systems, as `oriented` turns them: 1 for the first, 0 for the second, 0.5 for neither.
+
+    None if the items name no systems, or more than two.
+    """
+    shares = oriented(source, choices, system_columns(source))
+    pairs = set(zip(shares["first"], shares["second"], strict=True))
+    if len(pairs) != 1 or (FIRST, SECOND) in pairs or len(set(*pairs)) < 2:
+        return None
+    return shares.assign(value=(shares["value"] + 1) / 2)
 
 
 def system_names(cells: dict[str, str], systems: Sequence[str]) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """The section of studies that rate one text on several statements with n-point scales.
 
-Counts, mean, median, diverging bars; reliability by Krippendorff's α (ordinal) and ICC(1,k). Source: Clark 2021, §2.6.2
+Counts, mean, median, diverging bars; reliability by Krippendorff's α and ICC(1,k). Source: Clark 2021, §2.6.2
 (third parties rate finished texts on 7-point scales).
 """
 
@@ -20,8 +20,8 @@ from analysis.estimate import Estimate
 from analysis.inference import mean_estimate
 from analysis.report.blocks import Figure, Figures, Note, Section
 from analysis.report.estimates import attempt, how
-from analysis.report.sections.answers import as_ratings, compares_nobody, is_about_no_item, location
-from analysis.report.source import NUMERIC, Source
+from analysis.report.sections.answers import ALPHA_LEVEL, as_ratings, compares_nobody, is_about_no_item, location
+from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from analysis.report.tables import Column, Table, keyed
 from analysis.scores import item_means
 
@@ -59,11 +59,11 @@ def make_section(source: Source, *, topics: Sequence[str] = (), by: str = "", ti
 
 
 def charts(source: Source, frames: Frames) -> list[Figure]:
-    """One diverging chart for all statements with the same scale points."""
+    """One diverging chart for all statements with the same points; none for sliders, whose bars would be hairs."""
     together: dict[tuple[Any, ...], list[str]] = {}
     for topic in frames:
         points = ascending(source.questions[topic].ratings_scale)
-        if len(points) > 1:
+        if 1 < len(points) <= MANY_POINTS:
             together.setdefault(tuple((point.value, point.label) for point in points), []).append(topic)
     return [chart(source, {topic: frames[topic] for topic in topics}) for topics in together.values()]
 
@@ -124,11 +124,14 @@ def statements_table(source: Source, frames: Frames) -> Table:
             f"workers; the prompts are a fixed condition. {sizes}"
         )
         return Table("Statements", columns, statements, note)
-    columns += [Column("α, ordinal", shows="alpha"), Column("ICC(1,k)", shows="icc_1k")]
+    levels = list(dict.fromkeys(source.questions[topic].scale.level for topic in frames))
+    heading = f"α, {levels[0]}" if len(levels) == 1 else "α"
+    columns += [Column(heading, shows="alpha"), Column("ICC(1,k)", shows="icc_1k")]
     note = (
         "Mean, s.d. (n − 1) and median of all ratings. The mean’s interval is about new items and new workers; of a "
         f"question about no item, about new workers. {sizes} "
-        "α shows how far single ratings agree, ICC(1,k) how reliable item means are."
+        f"α ({' or '.join(levels)}, as the scale) shows how far single ratings agree, ICC(1,k) how reliable item means "
+        "are."
     )
     return Table("Statements", columns, statements, note)
 
@@ -144,12 +147,12 @@ def sizes_in_words(statements: Sequence[dict[str, Any]]) -> str:
 
 
 def reliability(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> tuple[Estimate, Estimate]:
-    """Krippendorff's α (ordinal) and ICC(1,k); undefined if workers answered about different things."""
+    """Krippendorff's α at the scale's level and ICC(1,k); undefined if workers answered about different things."""
     if compares_nobody(source, frame):
         undefined = Estimate(math.nan, note="workers answered about different things")
         return undefined, undefined
-    ratings = as_ratings(question, frame)
-    return attempt(lambda: krippendorff_alpha(ratings, "ordinal")), attempt(lambda: icc(ratings, "1,k", crossed=True))
+    ratings, level = as_ratings(question, frame), ALPHA_LEVEL[question.scale.level]
+    return attempt(lambda: krippendorff_alpha(ratings, level)), attempt(lambda: icc(ratings, "1,k", crossed=True))
 
 
 def add_groups(source: Source, section: Section, frames: Frames, by: str) -> None:
