@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from analysis.diversity.metrics import distinct_n, normal_form, set_diversity
+from analysis.estimate import Estimate
+from analysis.report.sections.productions import difference_in_words
 from tests.analysis.support.pages import Page, built, unknown_numbers
 from tests.analysis.support.studies import WRITTEN, study_data
 
@@ -53,6 +55,19 @@ def test_the_section_by_hand(tmp_path: Path) -> None:
     assert found["difference"]["value"] == pytest.approx((ben[0] - ben[1] + anna[0] - anna[1]) / 2)
     assert (found["difference"]["n"], found["difference"]["n_of"]) == (2, "sets")
     assert unknown_numbers(Page(page), sections) == []
+
+
+def test_the_larger_diversity_comes_first_and_a_missing_interval_has_its_reason() -> None:
+    few = Estimate(-0.25, note="an interval needs at least 5 writers, and there is only 1")
+    assert difference_in_words("high", "low", few) == (
+        "Sets called low have a distinct-n 0.25 larger than those called high, by the same writers. "
+        "There is no interval: an interval needs at least 5 writers, and there is only 1."
+    )
+    wide = Estimate(0.25, -0.125, 0.625)
+    sentence = (
+        "Sets called high have a distinct-n 0.25 [−0.12, 0.62] larger than those called low, by the same writers."
+    )
+    assert difference_in_words("high", "low", wide) == sentence
 
 
 def test_one_kind_of_set_alone_has_no_difference(tmp_path: Path) -> None:

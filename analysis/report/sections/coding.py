@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 
 from analysis import plots
@@ -223,7 +224,10 @@ def differences_in_words(differences: Sequence[ShareDifference]) -> str:
     """The difference that the data show best."""
     tested = [pair for pair in differences if not math.isnan(pair.p)]
     if not tested:
-        return f"There is no test: {differences[0].difference.note or 'the comments do not vary enough'}."
+        pair = max(differences, key=lambda pair: np.nan_to_num(abs(pair.difference.value)))
+        names, difference = larger_first(pair.first, pair.second, pair.difference)
+        why = difference.note or "the comments do not vary enough"
+        return f"The largest difference: {pair.label}, {names}: {number(difference.value)}. No test: {why}."
     pair = min(tested, key=lambda pair: pair.p)
     names, difference = larger_first(pair.first, pair.second, pair.difference)
     largest = f"{pair.label}, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from analysis.description import Factor
 from analysis.estimate import p_equals
 from analysis.factors import level_names, levels_in_order
@@ -115,12 +117,16 @@ def differences_table(topic: str, factor: Factor, records: Sequence[dict[str, An
 def sentence(records: Sequence[dict[str, Any]]) -> str:
     """The difference that the data show best."""
     tested = [record for record in records if not math.isnan(record["pair"].p)]
-    if not tested:
-        return f"There is no test: {records[0]['pair'].difference.note or 'the answers do not vary enough'}."
-    clearest = min(tested, key=lambda record: record["pair"].p)
-    pair: Difference = clearest["pair"]
+    if tested:
+        record = min(tested, key=lambda record: record["pair"].p)
+    else:
+        record = max(records, key=lambda record: np.nan_to_num(abs(record["pair"].difference.value)))
+    pair: Difference = record["pair"]
     names, difference = larger_first(pair.first, pair.second, pair.difference)
-    largest = f"“{clearest['answer']}”, {names}: {with_interval(difference)}, p {p_equals(pair.p_corrected)} (Holm)"
+    largest = f"“{record['answer']}”, {names}: {with_interval(difference)}"
+    if not tested:
+        return f"The largest difference: {largest}. No test: {difference.note or 'the answers do not vary enough'}."
+    largest += f", p {p_equals(pair.p_corrected)} (Holm)"
     return (
         f"The data show no difference. The clearest: {largest}." if pair.p_corrected >= SIGNIFICANT else f"{largest}."
     )

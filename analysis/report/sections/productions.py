@@ -5,6 +5,7 @@ Source: Tevet & Berant 2021, §6.4 (workers as testers): do the sets differ as t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ from analysis.estimate import Estimate
 from analysis.inference import Bounds, Dimensions, mean_estimate
 from analysis.report.blocks import Figure, Highlight, Note, Section
 from analysis.report.estimates import attempt, number, with_interval
+from analysis.report.sections.finding_sentences import larger_first
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table, keyed
 from common.text_length import count_words
@@ -41,10 +43,7 @@ def make_section(source: Source, *, high: str = "high", low: str = "low") -> Sec
     if len(sets) == 2:
         apart = f"{high} − {low}"
         section.data["difference"] = estimates[apart] = difference(sets[high], sets[low])
-        sentence = (
-            f"Sets called {high} have a distinct-n {with_interval(estimates[apart])} larger than those called {low}"
-        )
-        section.answers.append(("distinct-n", f"{sentence}, by the same writers."))
+        section.answers.append(("distinct-n", difference_in_words(high, low, estimates[apart])))
         section.highlights.append(Highlight("Distinct-n apart", number(estimates[apart].value), apart))
     note = (
         "Mean over sets, with an interval about new writers: what one person writes is alike. The prompts are a fixed "
@@ -123,3 +122,12 @@ def diversity_figure(source: Source, sets: dict[str, pd.DataFrame]) -> Figure:
     columns = [Column("Sets", "name"), Column("n")]
     columns += [Column(name, digits=3) for name in ("Mean", "s.d.", "Least", "Most")]
     return Figure(svg, f"{title}: a dot is a set, the short line the mean of its column.", Table(title, columns, rows))
+
+
+def difference_in_words(high: str, low: str, difference: Estimate) -> str:
+    """By how much writers' own two sets differ, and which way."""
+    first, second = (low, high) if difference.value < 0 else (high, low)
+    _, size = larger_first(high, low, difference)
+    sentence = f"Sets called {first} have a distinct-n {with_interval(size)} larger than those called {second}"
+    why = f" There is no interval: {difference.note}." if difference.note and math.isnan(difference.low) else ""
+    return f"{sentence}, by the same writers.{why}"
