@@ -29,6 +29,7 @@ COMMANDS = (
     Command("report", "report", "The report of a study, from a bundle."),
     Command("compare", "compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
     Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),
+    Command("raters", "raters", "Each rater by models: how often right or guessing, how severe, how consistent."),
     Command("preference", "preference", "Systems compared: scores, strengths and ranks."),
     Command("judges", "judges", "A judge, such as a language model, beside people; estimates that use both."),
     Command("spans", "spans", "Marks in texts: agreement (F1, α, γ), and scores by system, worker and text."),

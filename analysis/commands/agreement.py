@@ -94,13 +94,32 @@ def run(arguments: argparse.Namespace) -> int:
 
 def outcomes_of_study(arguments: argparse.Namespace, source: AnswerFile) -> dict[str, Agreement]:
     """By criterion. InputError: nobody rated what others rated."""
+    outcomes: dict[str, Agreement] = {}
+    reasons: dict[str, str] = {}
+    for name, (ratings, level) in ratings_of_study(arguments, source, reasons).items():
+        try:
+            outcomes[name] = outcome_of(arguments, ratings, level)
+        except InputError as error:
+            reasons[name] = str(error).removeprefix(f"{arguments.file}: ")
+    if not outcomes:
+        raise InputError(arguments.file, "", f"no agreement can be computed: {in_words(reasons)}")
+    return outcomes
+
+
+def ratings_of_study(
+    arguments: argparse.Namespace, source: AnswerFile, reasons: dict[str, str] | None = None
+) -> dict[str, tuple[agreement.Ratings, Level]]:
+    """The ratings on every criterion that is asked for, and their level. ``reasons`` takes why some have none.
+
+    InputError: workers answered about what they wrote themselves, or no criterion has ratings.
+    """
     if source.own_work:
         raise InputError(arguments.file, "", "workers answered about what they wrote themselves: nobody agrees on it")
     arguments.unit = arguments.unit or ["item", "part"]
     arguments.rater, arguments.value = arguments.rater or "worker", arguments.value or "value"
     conditions = [condition_of(text) for text in arguments.where]
-    outcomes: dict[str, Agreement] = {}
-    reasons: dict[str, str] = {}
+    tables: dict[str, tuple[agreement.Ratings, Level]] = {}
+    reasons = {} if reasons is None else reasons
     for criterion in chosen_criteria(arguments, source, ("", *LEVEL_OF), conditions):
         names = [*arguments.unit, arguments.rater, arguments.value]
         frame = rows_about(source, criterion, [*names, "item"], conditions)
@@ -110,13 +129,16 @@ def outcomes_of_study(arguments: argparse.Namespace, source: AnswerFile) -> dict
             reasons[criterion.name] = "it is about no item, or its answers are texts"
             continue
         try:
-            outcomes[criterion.name] = outcome_of(arguments, ratings_in(arguments, frame, level), level)
+            tables[criterion.name] = ratings_in(arguments, frame, level), level
         except InputError as error:
             reasons[criterion.name] = str(error).removeprefix(f"{arguments.file}: ")
-    if not outcomes:
-        reason = "; ".join(f"“{name}”: {why}" for name, why in reasons.items())
-        raise InputError(arguments.file, "", f"no agreement can be computed: {reason}")
-    return outcomes
+    if not tables:
+        raise InputError(arguments.file, "", f"no agreement can be computed: {in_words(reasons)}")
+    return tables
+
+
+def in_words(reasons: dict[str, str]) -> str:
+    return "; ".join(f"“{name}”: {why}" for name, why in reasons.items())
 
 
 def outcome_of(arguments: argparse.Namespace, ratings: agreement.Ratings, level: Level) -> Agreement:
