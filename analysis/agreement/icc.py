@@ -81,10 +81,9 @@ def icc(
     """
     if form not in FORMS:
         raise ValueError(f'the form is one of {" ".join(FORMS)}, not "{form}"')
-    ratings = as_ratings(data)
-    check_pairable(ratings.counts(), ratings)
     if form[0] != "1" and (crossed or centre is not None):
         raise ValueError(f"crossed raters, and comparisons in both orders, have form 1, not {form}")
+    check_pairable((ratings := as_ratings(data)).counts(), ratings)
     squares, note = one_way(ratings, centre=centre) if form[0] == "1" else two_way(ratings)
     largest = max(squares.between, squares.within)
     if largest <= 1e-20 * max(1.0, float(np.abs(ratings.numbers()).max()) ** 2):
@@ -106,8 +105,8 @@ def icc(
         note = "; ".join(filter(None, ["the means of units do not differ: no reliability of the mean", note]))
     elif math.isnan(low) and not crossed:
         note = "; ".join(filter(None, ["these mean squares give no lower limit", note]))
-    method = ", ".join(filter(None, [method, f"k = {squares.k:g}"]))
-    return Estimate(value, low, high, squares.units, level=confidence, method=method, note=note)
+    how = f"{method}, k = {squares.k:g}".removeprefix(", ")
+    return Estimate(value, low, high, squares.units, level=confidence, method=how, note=note)
 
 
 def of_mean(single: float, k: float) -> float:
