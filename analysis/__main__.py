@@ -28,6 +28,7 @@ COMMANDS = (
     Command("plan", "plan", "Before a study: power, width of intervals, workers, hours and cost of designs."),
     Command("report", "report", "The report of a study, from a bundle."),
     Command("compare", "compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
+    Command("looks", "looks", "Levels compared while ratings still arrive: figures that hold however often you look."),
     Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),
     Command("raters", "raters", "Each rater by models: how often right or guessing, how severe, how consistent."),
     Command("preference", "preference", "Systems compared: scores, strengths and ranks."),

@@ -34,6 +34,20 @@ def add_parser(subparsers: Subparsers) -> None:
         "study need no options. Intervals and p are about new items and new workers. If the answers are words, the "
         "share of each is compared.",
     )
+    add_columns(parser)
+    meaning = "a difference smaller than this does not matter: adds the p of two one-sided tests (TOST)"
+    parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
+    meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
+    parser.add_argument("--mixed", action="store_true", help=meaning)
+    meaning = "also the ranking and clusters as the Conference on Machine Translation computes them"
+    parser.add_argument("--wmt", action="store_true", help=meaning)
+    add_confidence(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    parser.set_defaults(run=run)
+
+
+def add_columns(parser: argparse.ArgumentParser) -> None:
+    """The file, and which of its columns are what."""
     parser.add_argument("file", metavar="FILE", help=READABLE)
     meaning = "column with the answers: numbers or words (exports of a study: every criterion)"
     parser.add_argument("--value", metavar="COL", help=meaning)
@@ -57,19 +71,10 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--reference", metavar="LEVEL", default="", help="compare with this level only (default: all pairs)"
     )
-    meaning = "a difference smaller than this does not matter: adds the p of two one-sided tests (TOST)"
-    parser.add_argument("--margin", type=above_zero, metavar="SIZE", help=meaning)
-    meaning = "also fit a linear mixed model with random items and workers, as a second opinion"
-    parser.add_argument("--mixed", action="store_true", help=meaning)
-    meaning = "also the ranking and clusters as the Conference on Machine Translation computes them"
-    parser.add_argument("--wmt", action="store_true", help=meaning)
     parser.add_argument("--low", type=finite_number, metavar="NUMBER", help="the lowest value of the scale")
     parser.add_argument("--high", type=finite_number, metavar="NUMBER", help="the highest value of the scale")
     meaning = "only the rows with this value, such as criterion=quality; can be repeated"
     parser.add_argument("--where", action="append", default=[], metavar="COL=VALUE", help=meaning)
-    add_confidence(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
