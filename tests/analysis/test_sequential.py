@@ -13,6 +13,8 @@ from scipy.integrate import quad
 
 from analysis.__main__ import main
 from analysis.sequential import always_valid_level, always_valid_p
+from tests.analysis.support.pages import built
+from tests.analysis.support.studies import LIKERT, a_set, study_data
 
 
 def test_by_hand_at_the_planned_end() -> None:
@@ -90,3 +92,31 @@ def test_the_command_says_what_is_decided(tmp_path: Path, capsys: pytest.Capture
     with pytest.raises(SystemExit):
         main(["looks", path, *words[:4]])
     assert "--planned" in capsys.readouterr().err
+
+
+def test_a_report_of_an_unfinished_study_says_what_is_decided(tmp_path: Path) -> None:
+    """12 items by two systems and 10 workers of the 20 wanted; a finished study has no such table."""
+    items = [a_set(f"i{at}", cells={"system": "AB"[at % 2]}) for at in range(12)]
+    random = np.random.default_rng(4)
+    values = {
+        (f"i{item}", f"w{worker}"): float(np.clip(round(2 + 3 * (item % 2) + random.normal()), 1, 7))
+        for item in range(12)
+        for worker in range(10)
+    }
+    kind = LIKERT | {"questions": LIKERT["questions"][:1], "scores": LIKERT["scores"][:1]}
+
+    page, sections = built(study_data(items, values, **kind), tmp_path / "half")
+
+    (look,) = sections["findings"]["looks by system"]
+    (pair,) = sections["findings"]["differences by system"]
+    ordinary = pair["pair"]
+    assert (look["levels"], look["decided"]) == ("B − A", True)
+    assert look["difference"]["level"] == pytest.approx(always_valid_level(1, 2))
+    assert look["p"] == pytest.approx(always_valid_p(ordinary["p"], 1, 2))
+    wider = [look["difference"]["high"] - look["difference"]["low"]]
+    assert wider[0] > 1.5 * (ordinary["difference"]["high"] - ordinary["difference"]["low"])
+    assert "By system, 1 of 1 difference is decided, however often you look. 50% of the ratings are there" in page
+
+    finished = [item | {"wanted": 10} for item in items]
+    page, sections = built(study_data(finished, values, **kind), tmp_path / "whole")
+    assert "looks by system" not in sections["findings"] and "however often you look" not in page

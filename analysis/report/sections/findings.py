@@ -34,6 +34,7 @@ from analysis.report.sections.finding_sentences import (
 )
 from analysis.report.sections.findings_of_pairs import add_pairs
 from analysis.report.sections.findings_of_shares import add_shares
+from analysis.report.sections.looks import add_looks
 from analysis.report.source import MANY_POINTS, Source
 from analysis.report.tables import Column, Table, estimates_table
 
@@ -88,6 +89,9 @@ def make_section(source: Source) -> Section | None:
             sentences += [
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
+            ends = {criterion.name: criterion.answers.bounds for criterion in criteria}
+            pairs = {topic: (comparison, ends[topic]) for topic, comparison in comparisons.items()}
+            sentences += add_looks(source, evidence, factor.name, pairs)
         if factor.of != "part":
             sentences += add_shares(source, evidence, factor)
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)
