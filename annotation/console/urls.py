@@ -3,7 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.console.pages import account, sessions, studies, teams, users
+from annotation.console.pages import account, second_factor, sessions, studies, teams, users
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import (
@@ -48,6 +48,7 @@ urlpatterns = [
     path("console/account/sessions/end/", account.end_session, name="console_end_session"),
     path("console/account/tokens/new/", account.new_token, name="console_new_token"),
     path("console/account/tokens/<int:pk>/revoke/", account.revoke_token, name="console_revoke_token"),
+    *second_factor.PAGES.urls("console/account/second-factor/", "console/login/code/"),
     path("console/teams/", teams.teams, name="console_teams"),
     path("console/teams/<slug:slug>/", teams.team, name="console_team"),
     path("console/teams/<slug:slug>/members/<int:user_id>/remove/", teams.remove, name="console_remove_team_member"),

@@ -9,7 +9,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
 
-from accounts import roles, users
+from accounts import roles, second_factor, users
 from common.commands import ActionCommand, AddAction, aligned
 from common.words import counted
 
@@ -29,6 +29,7 @@ class Command(ActionCommand):
             ("deactivate", "stop the user from signing in; ends their sessions and tokens", self.deactivate),
             ("activate", "let the user sign in again; revoked tokens stay revoked", self.activate),
             ("end-sessions", "sign the user out everywhere", self.end_sessions),
+            ("remove-second-factor", "for a user who lost their phone and their codes", self.remove_second_factor),
         ):
             add(name, summary, run).add_argument("name", help="the user name")
         add("list", "list researchers and administrators", self.list_researchers)
@@ -63,6 +64,10 @@ class Command(ActionCommand):
     def end_sessions(self, *, name: str) -> None:
         ended = users.end_sessions(user=_user(name), actor=ACTOR)
         self.stdout.write(f"{counted(ended, 'session')} of {name} ended.")
+
+    def remove_second_factor(self, *, name: str) -> None:
+        removed = second_factor.remove_all(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{counted(removed, 'second step')} of {name} removed.")
 
     def list_researchers(self) -> None:
         rows = []

@@ -15,6 +15,7 @@ CONSOLE = Entrance(
     admits=is_researcher,
     refusal="This account is not a researcher's, so it cannot open the console. Marketplace workers, requesters and "
     "operators sign in on the marketplace. If you are a researcher, ask an administrator for access.",
+    code_page="console_code",
 )
 
 
