@@ -25,11 +25,11 @@ CONFIRMED = "_confirmed"
 PASSWORD, CODE = "confirm_password", "confirm_code"
 
 
-def is_fresh(request: SignedIn) -> bool:
+def is_fresh(request: HttpRequest, user: User) -> bool:
     """Whether the user has shown who they are within ``HITSERVER_ASK_AGAIN_MINUTES``, with their second factor if
     they have one."""
     minutes, now = settings.ASK_AGAIN_MINUTES, timezone.now()
-    if not request.session.get(second_factor.VERIFIED) and second_factor.has_factor(request.user):
+    if not request.session.get(second_factor.VERIFIED) and second_factor.has_factor(user):
         return False
     if not minutes:
         return True
@@ -98,7 +98,7 @@ def recently_confirmed(
         @sensitive_post_parameters()
         @wraps(view)
         def wrapped(request: SignedIn, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-            if is_fresh(request):
+            if is_fresh(request, request.user):
                 return view(request, *args, **kwargs)
             if request.method in SAFE_METHODS:
                 return redirect_to_confirm(request, site)

@@ -31,7 +31,7 @@ from common.words import counted
 
 View = Callable[..., HttpResponseBase]
 #: Where a session keeps the secret of an app that is being added.
-NEW_SECRET = "_new_secret"
+NEW_SECRET = "_new_secret"  # noqa: S105 - a name
 
 
 class CodeForm(forms.Form):

@@ -140,8 +140,8 @@ class TeamMember(models.Model):
 class SecondFactor(models.Model):
     """What a user shows besides their password: an app that makes codes, or a passkey.
 
-    The secret of an app is sealed and bound to its user. A passkey's private key never leaves the user's device; here is
-    its public key.
+    The secret of an app is sealed and bound to its user. A passkey's private key never leaves the user's device; its
+    public key is here.
     """
 
     class Kind(models.TextChoices):
@@ -154,9 +154,7 @@ class SecondFactor(models.Model):
     sealed = models.TextField(blank=True, help_text="The secret of an app, sealed.")
     credential_id = models.CharField(max_length=1400, blank=True, help_text="Of a passkey, in base64url.")
     credential = models.TextField(blank=True, help_text="What a passkey showed when it was added, in base64url.")
-    last_step = models.BigIntegerField(
-        default=0, help_text="The last time step whose code was used: none is used twice."
-    )
+    last_step = models.BigIntegerField(default=0, help_text="The time step of the last code: none works twice.")
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)
 

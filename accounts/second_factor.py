@@ -44,8 +44,8 @@ MOST_WRONG, WRONG_WINDOW = 10, timedelta(hours=1)
 WRONG_CODE = "second factor wrong"
 WRONG = "This code is wrong, or it was used before. Wait for the next one and type that."
 WAIT = (
-    "There were too many wrong codes for this account. Wait an hour, then try again. If you did not type them, somebody "
-    "knows your password: change it."
+    "There were too many wrong codes for this account. Wait an hour, then try again. If you did not type them, "
+    "somebody knows your password: change it."
 )
 #: Set in a session whose user has shown a second factor, or whose provider said that they showed one there.
 VERIFIED = "_second_factor"
@@ -145,7 +145,7 @@ def check_code(request: HttpRequest, user: User, code: str) -> str:
 
 
 def show(request: HttpRequest, user: User, matches: Callable[[], str]) -> str:
-    """Makes one attempt and counts it if it was wrong: ``matches`` returns what was shown, or nothing. Raises WrongCode.
+    """Makes one attempt and counts it if it is wrong: ``matches`` returns what was shown, or nothing. Raises WrongCode.
 
     One attempt at a time for each user, so that guesses at the same time are all counted.
     """

@@ -26,7 +26,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
-from accounts import second_factor
+from accounts import identities, second_factor
 from accounts.log import Kind, address_of, record
 from accounts.models import Session
 from accounts.roles import is_researcher
@@ -58,9 +58,7 @@ class Entrance:
 
 
 class SignInRefused(Exception):
-    """Nobody was signed in. ``message`` is for the page, ``code`` is #: Where a session keeps who has given their password, and how long the page for the code waits.
-    WAITING, TIME_FOR_CODE = "_waiting", timedelta(minutes=10)
-    TOO_MANY, WRONG_PASSWORD or NOT_HERE."""
+    """Nobody was signed in. ``message`` is for the page, ``code`` is TOO_MANY, WRONG_PASSWORD or NOT_HERE."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
@@ -82,17 +80,13 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
         logger.warning("Wrong user name or password from %s", address_of(request))
         raise SignInRefused(_(WRONG), WRONG_PASSWORD)
     brake.forgive(request, name)
-    if settings.OIDC_ONLY and is_researcher(user):
+    if settings.OIDC and settings.OIDC_ONLY and is_researcher(user):
         _record(request, user, "sign-in refused", entrance, by="password")
-        raise SignInRefused(f"This account has no password here. Sign in to the console {_at_provider()}.", NOT_HERE)
+        raise SignInRefused(f"Researchers sign in with {settings.OIDC.name}, not with a password.", NOT_HERE)
     if not entrance.admits(user):
         _record(request, user, "sign-in refused", entrance)
         raise SignInRefused(_(entrance.refusal), NOT_HERE)
     return user
-
-
-def _at_provider() -> str:
-    return f"with {settings.OIDC.name}"
 
 
 def check_own_password(request: HttpRequest, user: User, password: str) -> None:
@@ -184,6 +178,8 @@ def sign_in(
     if verified:
         request.session[second_factor.VERIFIED] = True
     _record(request, user, "signed in", entrance, by=by)
+    if settings.OIDC and is_researcher(user) and identities.connect_noted(request, user):
+        messages.success(request, f"From now on you can sign in with {settings.OIDC.name}.")
 
 
 def _record(request: HttpRequest, user: User, action: str, entrance: Entrance, **detail: Any) -> None:

@@ -19,6 +19,9 @@ def provider(env: Env, *, production: bool) -> Provider | None:
     group = env.text("HITSERVER_OIDC_ADMIN_GROUP", "")
     creates = env.flag("HITSERVER_OIDC_CREATE", False)
     if not issuer:
+        if env.flag("HITSERVER_OIDC_ONLY", False):
+            accepts = "the address of the provider, because HITSERVER_OIDC_ONLY is on"
+            raise EnvError("HITSERVER_OIDC_ISSUER", None, accepts)
         return None
     for variable, value in (("CLIENT_ID", client_id), ("CLIENT_SECRET", client_secret)):
         if not value:

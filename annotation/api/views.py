@@ -96,7 +96,7 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
         return never_cache(super().as_view(**initkwargs))
 
     def needs_newer_sign_in(self, request: Request) -> bool:
-        return request.method in self.asks_again and not is_fresh(request)
+        return request.method in self.asks_again and not is_fresh(request, self.user)
 
     def needed_scope(self, method: str) -> str:
         return self.scope if method in SAFE_METHODS else self.write_scope

@@ -252,9 +252,7 @@ def test_whoever_must_have_one_adds_it_before_anything_else(
     assert statuses == [researcher, administrator, operator]
 
 
-def test_the_api_answers_no_session_without_the_factor_that_it_must_have(
-    ann: User, clock: Clock, settings: Any
-) -> None:
+def test_the_api_answers_no_session_without_a_required_factor(ann: User, clock: Clock, settings: Any) -> None:
     settings.SECOND_FACTOR = "required"
     client = give_password("console_login", "ann")
     refused = client.get("/api/v1/studies/")
