@@ -103,13 +103,14 @@ class FactorPages:
         def page(view: View, *, ask: bool = False) -> View:
             return self.guard(without_factor(fresh(view) if ask else view))
 
+        both = require_http_methods(["GET", "HEAD", "POST"])
         return [
             path(code, self.code, name=f"{self.site}_code"),
-            path(account, page(require_safe(self.factors)), name=f"{self.site}_factors"),
-            path(account + "app/", page(self.add_app, ask=True), name=f"{self.site}_add_app"),
-            path(account + "codes/", page(require_POST(self.new_codes), ask=True), name=f"{self.site}_recovery_codes"),
-            path(account + "<int:pk>/remove/", page(self.remove), name=f"{self.site}_remove_factor"),
-            path(account + "confirm/", page(self.confirm), name=f"{self.site}_confirm"),
+            path(account, require_safe(page(self.factors)), name=f"{self.site}_factors"),
+            path(account + "app/", both(page(self.add_app, ask=True)), name=f"{self.site}_add_app"),
+            path(account + "codes/", require_POST(page(self.new_codes, ask=True)), name=f"{self.site}_recovery_codes"),
+            path(account + "<int:pk>/remove/", both(page(self.remove)), name=f"{self.site}_remove_factor"),
+            path(account + "confirm/", both(page(self.confirm)), name=f"{self.site}_confirm"),
         ]
 
     def render(self, request: HttpRequest, name: str, context: dict[str, Any], status: int = 200) -> HttpResponse:
