@@ -138,32 +138,14 @@ class TeamMember(models.Model):
 
 
 class SecondFactor(models.Model):
-    """What a user shows besides their password: an app that makes codes, or a passkey.
-
-    The secret of an app is sealed and bound to its user. A passkey's private key never leaves the user's device; its
-    public key is here.
-    """
-
-    class Kind(models.TextChoices):
-        APP = "app", "Authenticator app"
-        PASSKEY = "passkey", "Passkey"
+    """An app whose codes a user shows besides their password. Its secret is sealed and bound to its user."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factors")
-    kind = models.CharField(max_length=10, choices=Kind.choices)
     name = models.CharField(max_length=80)
-    sealed = models.TextField(blank=True, help_text="The secret of an app, sealed.")
-    credential_id = models.CharField(max_length=1400, blank=True, help_text="Of a passkey, in base64url.")
-    credential = models.TextField(blank=True, help_text="What a passkey showed when it was added, in base64url.")
-    last_step = models.BigIntegerField(default=0, help_text="The time step of the last code: none works twice.")
+    sealed = models.TextField(help_text="The secret, sealed.")
+    last_step = models.BigIntegerField(help_text="The time step of the last code: none works twice.")
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField(null=True, blank=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["credential_id"], condition=~models.Q(credential_id=""), name="passkey_once"
-            )
-        ]
 
     def __str__(self) -> str:
         return self.name

@@ -1,4 +1,4 @@
-"""A second factor: codes from an app on a phone (RFC 6238), passkeys, and recovery codes for when both are lost.
+"""A second factor: codes from an app on a phone (RFC 6238), and recovery codes for when it is lost.
 
 A user with a factor shows it after every password, wherever they sign in. Wrong codes are counted per user in the
 server's log, whatever address they come from: whoever gets here knows the password, so nobody else is locked out.
@@ -13,7 +13,6 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.twofactor.totp import TOTP
@@ -133,29 +132,19 @@ def _tidy(code: str) -> str:
 
 @sensitive_variables()
 def check_code(request: HttpRequest, user: User, code: str) -> str:
-    """What the code is: the app's or a recovery code. Both work once. Raises WrongCode."""
-    tidy = _tidy(code)
+    """What the code is: the app's or a recovery code. Both work once. Raises WrongCode.
 
-    def matches() -> str:
-        if len(tidy) == DIGITS and tidy.isascii() and tidy.isdigit():
-            return _use_app(user, tidy)
-        return _use_recovery_code(user, tidy)
-
-    return show(request, user, matches)
-
-
-def show(request: HttpRequest, user: User, matches: Callable[[], str]) -> str:
-    """Makes one attempt and counts it if it is wrong: ``matches`` returns what was shown, or nothing. Raises WrongCode.
-
-    One attempt at a time for each user, so that guesses at the same time are all counted.
+    One code at a time for each user, so that guesses at the same time are all counted.
     """
-    username = user.get_username()
+    tidy, username, how = _tidy(code), user.get_username(), ""
     with transaction.atomic():
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         must_wait = _n_wrong(user) >= MOST_WRONG
-        how = "" if must_wait else matches()
-        if not how and not must_wait:
-            record(kind=Kind.SIGN_INS, actor=username, action=WRONG_CODE, about=username, request=request)
+        if not must_wait:
+            is_apps = len(tidy) == DIGITS and tidy.isascii() and tidy.isdigit()
+            how = _use_app(user, tidy) if is_apps else _use_recovery_code(user, tidy)
+            if not how:
+                record(kind=Kind.SIGN_INS, actor=username, action=WRONG_CODE, about=username, request=request)
     if must_wait:
         raise WrongCode(WAIT, must_wait=True)
     if not how:
@@ -176,7 +165,7 @@ def _n_wrong(user: User) -> int:
 
 @sensitive_variables()
 def _use_app(user: User, code: str) -> str:
-    for factor in SecondFactor.objects.filter(user=user, kind=SecondFactor.Kind.APP):
+    for factor in SecondFactor.objects.filter(user=user):
         try:
             secret = open_sealed(factor.sealed, purpose=PURPOSE, bound_to=_bound_to(user))
         except CannotOpen:  # the secret key of the server was replaced and forgotten; a recovery code still works
@@ -224,29 +213,27 @@ def codes_left(user: User) -> int:
 @sensitive_variables()
 @transaction.atomic
 def add_app(*, user: User, secret: str, code: str, name: str) -> list[str]:
-    """Adds an app whose code shows that it has the secret. Returns new recovery codes with the first factor.
+    """Adds an app whose code shows that it has the secret. Returns new recovery codes with the first one, later none.
 
-    Raises Invalid for a wrong code.
+    Raises Invalid for a wrong code, and if the user already has ``MOST_FACTORS``.
     """
     step = step_of(secret, _tidy(code), after=0)
     if step is None:
         what = "This is not the code that the app shows for this QR code."
         raise invalid("code", what, "Type the newest one. If it is refused again, set the phone’s clock automatically.")
-    sealed = seal(secret, purpose=PURPOSE, bound_to=_bound_to(user))
-    return add_factor(user=user, kind=SecondFactor.Kind.APP, name=name, sealed=sealed, last_step=step)
-
-
-@transaction.atomic
-def add_factor(*, user: User, kind: str, name: str, **values: Any) -> list[str]:
-    """Adds a factor that has been checked. Returns new recovery codes with the first one, otherwise none."""
     User.objects.select_for_update(no_key=True).get(pk=user.pk)
     n_factors = SecondFactor.objects.filter(user=user).count()
     if n_factors >= MOST_FACTORS:
-        raise invalid("name", f"You have {MOST_FACTORS} of them.", "Remove one that you no longer use.")
-    name = " ".join(name.split())[:80] or SecondFactor.Kind(kind).label
-    SecondFactor.objects.create(user=user, kind=kind, name=name, created_at=timezone.now(), **values)
+        raise invalid("name", f"You have {MOST_FACTORS} apps.", "Remove one that you no longer use.")
+    factor = SecondFactor.objects.create(
+        user=user,
+        name=" ".join(name.split())[:80] or "Authenticator app",
+        sealed=seal(secret, purpose=PURPOSE, bound_to=_bound_to(user)),
+        last_step=step,
+        created_at=timezone.now(),
+    )
     username = user.get_username()
-    record(kind=Kind.USERS, actor=username, action="second factor added", about=username, factor=name, what=kind)
+    record(kind=Kind.USERS, actor=username, action="second factor added", about=username, factor=factor.name)
     return [] if n_factors else new_recovery_codes(user=user)
 
 

@@ -71,7 +71,7 @@ def _of_accounts(owner: User) -> dict[str, Case]:
 def _of_signing_in(owner: User) -> dict[str, Case]:
     """The owner's second factor and identity, and an open invitation."""
     now = timezone.now()
-    factor = SecondFactor.objects.create(user=owner, kind="app", name="phone", sealed="", created_at=now)
+    factor = SecondFactor.objects.create(user=owner, name="phone", sealed="", last_step=0, created_at=now)
     identity = Identity.objects.create(user=owner, issuer=PROVIDER.issuer, subject="1", created_at=now)
     link, _ = invitations.invite(actor="test")
     return {
