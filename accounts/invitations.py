@@ -125,10 +125,10 @@ def _refuse_bad(user: User, password: str | None) -> None:
     """Raises Invalid with everything that is wrong with the name and the password."""
     problems = []
     try:
-        user.full_clean(exclude=["password"])
+        user.clean_fields(exclude=["password"])
     except ValidationError as error:
         problems += [Problem(field, " ".join(texts)) for field, texts in error.message_dict.items()]
-    if not problems and User.objects.filter(username__iexact=user.username).exists():
+    if User.objects.filter(username__iexact=user.username).exists():
         problems.append(Problem("username", "This user name is taken.", "Choose another one."))
     if password is not None:
         try:
