@@ -30,7 +30,7 @@ from common.problems import Refused
 from common.words import counted
 
 View = Callable[..., HttpResponseBase]
-#: Where a session keeps the secret of an app that is being added.
+#: Where a session keeps the sealed secret of an app that is being added.
 NEW_SECRET = "_new_secret"  # noqa: S105 - a name
 
 
@@ -169,8 +169,10 @@ class FactorPages:
     def add_app(self, request: SignedIn) -> HttpResponse:
         """Shows a new secret as a QR code. It counts once the app has shown a code."""
         self._must_be_on()
-        secret = request.session.get(NEW_SECRET) or second_factor.new_secret()
-        request.session[NEW_SECRET] = secret
+        secret = second_factor.open_secret(request.user, request.session.get(NEW_SECRET, ""))
+        if not secret:
+            secret = second_factor.new_secret()
+            request.session[NEW_SECRET] = second_factor.seal_secret(request.user, secret)
         sent = request.method == "POST" and "code" in request.POST
         form = AppForm(request.POST if sent else None, label_suffix="")
         if form.is_valid():

@@ -90,6 +90,21 @@ def new_secret() -> str:
     return base64.b32encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
+@sensitive_variables()
+def seal_secret(user: User, secret: str) -> str:
+    """The secret as it is stored: unreadable, and of use to this user alone."""
+    return seal(secret, purpose=PURPOSE, bound_to=f"user {user.pk}")
+
+
+@sensitive_variables()
+def open_secret(user: User, sealed: str) -> str:
+    """The secret; empty if it cannot be read any more, or is somebody else's."""
+    try:
+        return open_sealed(sealed, purpose=PURPOSE, bound_to=f"user {user.pk}")
+    except CannotOpen:
+        return ""
+
+
 def _totp(secret: str) -> TOTP:
     return TOTP(base64.b32decode(secret), DIGITS, SHA1(), STEP_SECONDS)  # noqa: S303 - as RFC 6238 and every app
 
@@ -166,14 +181,11 @@ def _n_wrong(user: User) -> int:
 @sensitive_variables()
 def _use_app(user: User, code: str) -> str:
     for factor in SecondFactor.objects.filter(user=user):
-        try:
-            secret = open_sealed(factor.sealed, purpose=PURPOSE, bound_to=_bound_to(user))
-        except CannotOpen:  # the secret key of the server was replaced and forgotten; a recovery code still works
-            continue
-        step = step_of(secret, code, after=factor.last_step)
+        secret = open_secret(user, factor.sealed)  # empty if the server's key was replaced: a recovery code still works
+        step = step_of(secret, code, after=factor.last_step) if secret else None
         if step is not None:
             factor.last_step, factor.last_used_at = step, timezone.now()
-            factor.sealed = seal(secret, purpose=PURPOSE, bound_to=_bound_to(user))  # with the newest key
+            factor.sealed = seal_secret(user, secret)  # with the newest key
             factor.save(update_fields=["last_step", "last_used_at", "sealed"])
             return "authenticator app"
     return ""
@@ -191,10 +203,6 @@ def _use_recovery_code(user: User, code: str) -> str:
 
 def _hashed(code: str) -> str:
     return hashlib.sha256(code.upper().encode()).hexdigest()
-
-
-def _bound_to(user: User) -> str:
-    return f"user {user.pk}"
 
 
 # --- adding and removing ----------------------------------------------------------------------------------------------
@@ -228,7 +236,7 @@ def add_app(*, user: User, secret: str, code: str, name: str) -> list[str]:
     factor = SecondFactor.objects.create(
         user=user,
         name=" ".join(name.split())[:80] or "Authenticator app",
-        sealed=seal(secret, purpose=PURPOSE, bound_to=_bound_to(user)),
+        sealed=seal_secret(user, secret),
         last_step=step,
         created_at=timezone.now(),
     )
