@@ -48,7 +48,7 @@ def cases_of(users: Mapping[str, User], market: Mapping[str, str], team: Team) -
         **_of_teams(users, team),
         **_of_studies(users),
         **_of_accounts(users["owner"]),
-        **_of_signing_in(users["owner"]),
+        **_of_signing_in(users["owner"], users["operator"]),
         **_of_suggesters(users["owner"]),
         **_of_workers(),
         **_of_marketplace(users, market),
@@ -68,15 +68,18 @@ def _of_accounts(owner: User) -> dict[str, Case]:
     return {f"{route}{end}": Case({"slug": account.slug}) for end in ends}
 
 
-def _of_signing_in(owner: User) -> dict[str, Case]:
-    """The owner's second factor and identity, and an open invitation."""
+def _of_signing_in(owner: User, operator: User) -> dict[str, Case]:
+    """Second factors of the owner and the operator, the owner's identity, and an open invitation."""
     now = timezone.now()
-    factor = SecondFactor.objects.create(user=owner, name="phone", sealed="", last_step=0, created_at=now)
+    factors = [
+        SecondFactor.objects.create(user=user, name="phone", sealed="", last_step=0, created_at=now)
+        for user in (owner, operator)
+    ]
     identity = Identity.objects.create(user=owner, issuer=PROVIDER.issuer, subject="1", created_at=now)
     link, _ = invitations.invite(actor="test")
     return {
-        "console/account/second-factor/<int:pk>/remove/": Case({"pk": str(factor.pk)}),
-        "marketplace/operate/second-factor/<int:pk>/remove/": Case({"pk": str(factor.pk)}),
+        "console/account/second-factor/<int:pk>/remove/": Case({"pk": str(factors[0].pk)}),
+        "marketplace/operate/second-factor/<int:pk>/remove/": Case({"pk": str(factors[1].pk)}),
         "console/account/identities/<int:pk>/disconnect/": Case({"pk": str(identity.pk)}),
         "console/users/invite/<int:pk>/revoke/": Case({"pk": str(link.pk)}),
     }
