@@ -1,4 +1,4 @@
-"""Sessions, API tokens, teams and the server's log."""
+"""Sessions, second factors, identities at a provider, invitations, API tokens, teams and the server's log."""
 
 from __future__ import annotations
 
@@ -135,6 +135,73 @@ class TeamMember(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.team}"
+
+
+class SecondFactor(models.Model):
+    """An app whose codes a user shows besides their password. Its secret is sealed and bound to its user."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="second_factors")
+    name = models.CharField(max_length=80)
+    sealed = models.TextField(help_text="The secret, sealed.")
+    last_step = models.BigIntegerField(help_text="The time step of the last code: none works twice.")
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class RecoveryCode(models.Model):
+    """A code that replaces a lost second factor once. Only its hash is stored."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recovery_codes")
+    code_hash = models.CharField(max_length=64)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["user", "code_hash"], name="recovery_code_once")]
+
+
+class Identity(models.Model):
+    """Who a user is at a provider of single sign-on: its issuer, and the subject by which it knows them."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="identities")
+    issuer = models.CharField(max_length=500)
+    subject = models.CharField(max_length=255)
+    email = models.CharField(max_length=254, blank=True, help_text="At the last sign-in, if the provider verified it.")
+    made_administrator = models.BooleanField(default=False, help_text="By the provider's group of administrators.")
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["issuer", "subject"], name="identity_once")]
+
+    def __str__(self) -> str:
+        return f"{self.subject} at {self.issuer}"
+
+
+class AccessLink(models.Model):
+    """A link that works once: an invitation to the console or, with a ``user``, a way in for this user.
+
+    Only the hash of what makes it secret is stored.
+    """
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, blank=True, related_name="access_links"
+    )
+    email = models.EmailField(blank=True)
+    administrator = models.BooleanField(default=False)
+    team = models.ForeignKey("Team", on_delete=models.CASCADE, null=True, blank=True, related_name="access_links")
+    team_role = models.CharField(max_length=10, choices=MemberRole.choices, blank=True)
+    made_by = models.CharField(max_length=150)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return self.email or f"link {self.pk}"
 
 
 class LogEntry(models.Model):

@@ -28,6 +28,11 @@ def is_researcher(user: AnyUser) -> TypeGuard[User]:
     return bool(getattr(user, _ROLE_CACHE))
 
 
+def is_administrator(user: AnyUser) -> bool:
+    """Whether the user sees every study and manages users."""
+    return bool(user.is_superuser)
+
+
 def is_workers_account(user: User) -> bool:
     """Whether this is the account of a worker on the marketplace."""
     return in_group(user, WORKERS)

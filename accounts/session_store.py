@@ -26,6 +26,7 @@ class SessionStore(DatabaseStore):
     """Stores sessions as ``accounts.models.Session``."""
 
     seen_at: datetime | None = None
+    created_at: datetime | None = None
 
     @classmethod
     def get_model_class(cls) -> type[Session]:
@@ -36,7 +37,7 @@ class SessionStore(DatabaseStore):
         if row and timezone.now() - row.created_at > settings.SESSION_LIFETIME:
             self.delete(row.session_key)
             self._session_key, row = None, None
-        self.seen_at = row.seen_at if row else None
+        self.seen_at, self.created_at = (row.seen_at, row.created_at) if row else (None, None)
         return self.decode(row.session_data) if row else {}
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:

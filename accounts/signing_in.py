@@ -10,8 +10,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate
 from django.contrib.auth import login as open_session
@@ -20,10 +22,14 @@ from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView, PasswordChangeView
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
+from accounts import identities, second_factor
 from accounts.log import Kind, address_of, record
 from accounts.models import Session
+from accounts.roles import is_researcher
 from accounts.session_store import ORIGIN
 from accounts.users import end_sessions
 from common import brake
@@ -33,16 +39,22 @@ from common.languages import marked
 logger = logging.getLogger(__name__)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 WRONG = marked("The user name or the password is wrong.")
+#: Where a session keeps who has given their password, and how long the page for the code waits.
+WAITING, TIME_FOR_CODE = "_waiting", timedelta(minutes=10)
 TOO_MANY, WRONG_PASSWORD, NOT_HERE = "too_many", "wrong_password", "not_here"
 
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """A page where people sign in. ``refusal`` explains why somebody with the right password cannot sign in here."""
+    """A page where people sign in. ``refusal`` explains why somebody with the right password cannot sign in here.
+
+    ``code_page`` is the page that asks for the second factor.
+    """
 
     name: str
     admits: Callable[[User], bool]
     refusal: str
+    code_page: str
 
 
 class SignInRefused(Exception):
@@ -68,6 +80,9 @@ def check_password(request: HttpRequest, *, name: str, password: str, entrance: 
         logger.warning("Wrong user name or password from %s", address_of(request))
         raise SignInRefused(_(WRONG), WRONG_PASSWORD)
     brake.forgive(request, name)
+    if settings.OIDC and settings.OIDC_ONLY and is_researcher(user):
+        _record(request, user, "sign-in refused", entrance, by="password")
+        raise SignInRefused(f"Researchers sign in with {settings.OIDC.name}, not with a password.", NOT_HERE)
     if not entrance.admits(user):
         _record(request, user, "sign-in refused", entrance)
         raise SignInRefused(_(entrance.refusal), NOT_HERE)
@@ -89,8 +104,68 @@ def check_own_password(request: HttpRequest, user: User, password: str) -> None:
     brake.forgive(request, name)
 
 
-def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "password") -> None:
-    """Opens a session for a user whose password or link has been checked, and deletes expired sessions of everybody."""
+def enter(
+    request: HttpRequest,
+    user: User,
+    *,
+    entrance: Entrance,
+    to: str,
+    by: str = "password",
+    verified: bool = False,
+    extra: dict[str, Any] | None = None,
+) -> HttpResponseRedirect:
+    """Signs in a user whose password or link has been checked, or first asks for their second factor. Then goes ``to``.
+
+    ``verified``: they have shown a second factor elsewhere. ``extra`` is kept in the session.
+    """
+    if verified or not second_factor.has_factor(user):
+        sign_in(request, user, entrance=entrance, by=by, verified=verified, extra=extra)
+        return HttpResponseRedirect(to)
+    request.session[WAITING] = {
+        "user": user.pk,
+        "hash": user.get_session_auth_hash(),
+        "entrance": entrance.name,
+        "to": to,
+        "by": by,
+        "extra": extra or {},
+        "until": (timezone.now() + TIME_FOR_CODE).isoformat(),
+    }
+    return HttpResponseRedirect(reverse(entrance.code_page))
+
+
+@dataclass(frozen=True, slots=True)
+class HalfSignedIn:
+    """Somebody who has given their password, and not yet their second factor."""
+
+    user: User
+    entrance: str
+    to: str
+    by: str
+    extra: dict[str, Any]
+
+
+def half_signed_in(request: HttpRequest) -> HalfSignedIn | None:
+    """Who has to show a second factor in this browser. None if nobody, or if it took them too long."""
+    waiting = request.session.get(WAITING)
+    if not waiting or datetime.fromisoformat(waiting["until"]) < timezone.now():
+        return None
+    user = User.objects.filter(pk=waiting["user"], is_active=True).first()
+    if user is None or not constant_time_compare(user.get_session_auth_hash(), waiting["hash"]):
+        return None
+    return HalfSignedIn(user, waiting["entrance"], waiting["to"], waiting["by"], waiting["extra"])
+
+
+def sign_in(
+    request: HttpRequest,
+    user: User,
+    *,
+    entrance: Entrance,
+    by: str = "password",
+    verified: bool = False,
+    extra: dict[str, Any] | None = None,
+) -> None:
+    """Opens a session for a user who has shown all that they must, and deletes expired sessions of everybody."""
+    request.session.pop(WAITING, None)
     Session.objects.filter(expire_date__lt=timezone.now()).delete()
     open_session(request, user, backend=BACKEND)
     request.session[ORIGIN] = {
@@ -99,7 +174,12 @@ def sign_in(request: HttpRequest, user: User, *, entrance: Entrance, by: str = "
         "address": address_of(request),
         "device": request.headers.get("User-Agent", "")[:200],
     }
+    request.session.update(extra or {})
+    if verified:
+        request.session[second_factor.VERIFIED] = True
     _record(request, user, "signed in", entrance, by=by)
+    if settings.OIDC and is_researcher(user) and identities.connect_noted(request, user):
+        messages.success(request, f"From now on you can sign in with {settings.OIDC.name}.")
 
 
 def _record(request: HttpRequest, user: User, action: str, entrance: Entrance, **detail: Any) -> None:
@@ -147,8 +227,7 @@ class SignInView(LoginView):
         return {**super().get_form_kwargs(), "entrance": self.entrance}
 
     def form_valid(self, form: Any) -> HttpResponse:
-        sign_in(self.request, form.get_user(), entrance=self.entrance)
-        return HttpResponseRedirect(self.get_success_url())
+        return enter(self.request, form.get_user(), entrance=self.entrance, to=self.get_success_url())
 
     def form_invalid(self, form: Any) -> HttpResponse:
         response = super().form_invalid(form)

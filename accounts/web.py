@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.paginator import Page, Paginator
@@ -27,6 +28,11 @@ def go_to_sign_in(request: HttpRequest, *, login: str, home: str) -> HttpRespons
     """To the page ``login``, and from there back to this page; after a form was sent, to the page ``home``."""
     back = request.get_full_path() if request.method in SAFE_METHODS else reverse(home)
     return redirect_to_login(back, reverse(login))
+
+
+def absolute(request: HttpRequest, path: str) -> str:
+    """``path``, which begins with a slash, as an address that works outside this server."""
+    return f"{settings.BASE_URL}{path}" if settings.BASE_URL_IS_SET else request.build_absolute_uri(path)
 
 
 def page_of(rows: QuerySet[M, Any] | Sequence[Any], request: HttpRequest, per_page: int = PER_PAGE) -> Page[Any]:

@@ -13,6 +13,8 @@ from gunicorn.glogging import Logger
 SECRET_PATHS = (
     "w",
     "p",
+    "console/join",
+    "console/login/link",
     "marketplace/join",
     "marketplace/sign-in/link",
     "marketplace/operate/welcome",
@@ -20,7 +22,7 @@ SECRET_PATHS = (
     "marketplace/frame",
 )
 #: Parameters of addresses that are secrets: the key of a personal link, a simulated worker's token.
-SECRET_PARAMETERS = ("k", "bot", "assignmentId", "workerId")
+SECRET_PARAMETERS = ("k", "bot", "assignmentId", "workerId", "code", "state", "id_token_hint")
 
 #: Where Django logs requests for a host name that this server does not have.
 WRONG_HOST = "django.security.DisallowedHost"

@@ -78,6 +78,9 @@ RULES: tuple[Rule, ...] = (
         lambda before: Q(uploaded_at__lt=before) & images.unused(),
     ),
     Rule("workers' sign-in links", "marketplace.LoginLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
+    Rule(
+        "invitations to the console", "accounts.AccessLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)
+    ),
     Rule("requesters' links", "marketplace.RequesterLink", "KEEP_LINKS_DAYS", lambda before: Q(expires_at__lt=before)),
     Rule(
         "answers of the API that a repeated request would get",

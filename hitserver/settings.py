@@ -14,6 +14,7 @@ from hitserver.log_config import logging_config
 from hitserver.private import private_folder, secret_in_file, weakness
 from hitserver.processes import noted_port
 from hitserver.schedule import beat_schedule, task_modules
+from hitserver.sign_in_settings import provider
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Env(os.environ)
@@ -70,6 +71,14 @@ SESSION_ENGINE = "accounts.session_store"
 SESSION_COOKIE_AGE = env.integer("HITSERVER_SESSION_IDLE_MINUTES", 720, least=5, most=30 * 24 * 60) * 60
 # However often a session is used, its user has to sign in again after this time.
 SESSION_LIFETIME = timedelta(days=env.integer("HITSERVER_SESSION_MAX_DAYS", 7, least=1, most=365))
+# Who must show a second factor, and after how many minutes a sign-in is too old for what spends money; 0: never.
+POLICIES = ("off", "optional", "required", "required-for-admins")
+SECOND_FACTOR = env.choice("HITSERVER_SECOND_FACTOR", "optional", POLICIES)
+ASK_AGAIN_MINUTES = env.integer("HITSERVER_ASK_AGAIN_MINUTES", 60, least=0, most=30 * 24 * 60)
+# Where researchers sign in with their university's account, and whether the console accepts nothing else.
+OIDC = provider(env, production=PRODUCTION)
+OIDC_ONLY = env.flag("HITSERVER_OIDC_ONLY", False)
+INVITATION_DAYS = env.integer("HITSERVER_INVITATION_DAYS", 7, least=1, most=90)
 SESSION_COOKIE_SECURE = PRODUCTION
 CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_HTTPONLY = True

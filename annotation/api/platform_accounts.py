@@ -128,6 +128,7 @@ class AccountEndpoint(Endpoint):
 
 class PlatformAccounts(AccountEndpoint):
     more_problems = (502,)
+    asks_again = ("POST",)
     _checked: PlatformAccount | None = None
 
     @method_decorator(sensitive_variables())
@@ -197,6 +198,7 @@ class OnePlatformAccount(AccountEndpoint):
 
 class PlatformAccountKeys(AccountEndpoint):
     more_problems = (502,)
+    asks_again = ("PUT",)
 
     @method_decorator(sensitive_variables())
     def prepare(self) -> None:

@@ -62,6 +62,7 @@ class NewestTokens(Pages):
 class Tokens(Endpoint):
     pagination_class = NewestTokens
     answers_secrets = True
+    asks_again = ("POST",)
 
     @extend_schema(operation_id="tokens_list", responses=TokenShape(many=True))
     def get(self, request: Request) -> Response:

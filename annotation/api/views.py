@@ -19,7 +19,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.authentication import TokenAuthentication
-from accounts.roles import is_researcher
+from accounts.confirming import is_fresh
+from accounts.roles import is_administrator, is_researcher
+from accounts.second_factor import is_missing
 from annotation.access import Role, study_for
 from annotation.api.idempotency import answer_once
 from annotation.api.paging import Pages
@@ -35,6 +37,8 @@ SIGN_IN = (
     "Send an API token (Authorization: Bearer …), or sign in to the console first. Tokens are on the page Your account."
 )
 NOT_RESEARCHER = "This account is not a researcher's, so it cannot use the API. Ask an administrator for access."
+NO_SECOND_FACTOR = "On this server you need a second step when you sign in. Open the console and set it up."
+OLD_SIGN_IN = "You signed in to the console a while ago. Sign in again for this, or send a token."
 BLIND = "You see what others answered when you have coded all your items."
 
 
@@ -46,7 +50,9 @@ class HasScope(BasePermission):
             return False
         assert isinstance(view, Endpoint)  # noqa: S101 - no other view has this permission
         token: Any = request.auth  # an ApiToken, whose class the framework does not know
-        return token is None or bool(token.allows(view.needed_scope(request.method or "GET")))
+        if token is None:
+            return not is_missing(request, request.user, is_administrator) and not view.needs_newer_sign_in(request)
+        return bool(token.allows(view.needed_scope(request.method or "GET")))
 
 
 class Writes(APIView):
@@ -73,6 +79,8 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
 
     scope: ClassVar[str] = "read"
     write_scope: ClassVar[str] = "collect"
+    #: Methods for which a session must be new, because they open accounts or spend money.
+    asks_again: ClassVar[tuple[str, ...]] = ()
     #: Whether it answers something else than JSON, so that any Accept is right. Problems are still JSON.
     answers_files: ClassVar[bool] = False
     #: Statuses of problems besides those of every address.
@@ -86,6 +94,9 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         return never_cache(super().as_view(**initkwargs))
+
+    def needs_newer_sign_in(self, request: Request) -> bool:
+        return request.method in self.asks_again and not is_fresh(request, self.user)
 
     def needed_scope(self, method: str) -> str:
         return self.scope if method in SAFE_METHODS else self.write_scope
@@ -106,6 +117,8 @@ class Endpoint(Limited, Writes, GenericAPIView[Any]):
             raise NotAuthenticated(SIGN_IN)
         if not is_researcher(request.user):
             raise PermissionDenied(NOT_RESEARCHER)
+        if request.auth is None:
+            raise PermissionDenied(OLD_SIGN_IN if self.needs_newer_sign_in(request) else NO_SECOND_FACTOR)
         scope = self.needed_scope(request.method or "GET")
         raise PermissionDenied(f"This token lacks the scope “{scope}”. Create a token that has it: Your account.")
 

@@ -3,7 +3,16 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from annotation.console.pages import account, sessions, studies, teams, users
+from annotation.console.pages import (
+    account,
+    invitations,
+    second_factor,
+    sessions,
+    single_sign_on,
+    studies,
+    teams,
+    users,
+)
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import (
@@ -42,12 +51,18 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="console_studies"), name="home"),
     path("console/", studies.studies, name="console_studies"),
     path("console/login/", sessions.Login.as_view(), name="console_login"),
+    path("console/login/sso/", single_sign_on.start, name="console_sso"),
+    path("console/login/sso/done/", single_sign_on.done, name="console_sso_done"),
+    path("console/login/link/<str:token>/", invitations.way_in, name="console_way_in"),
+    path("console/join/<str:token>/", invitations.join, name="console_join"),
     path("console/logout/", sessions.Logout.as_view(), name="console_logout"),
     path("console/password/", sessions.Password.as_view(), name="console_password"),
     path("console/account/", account.account, name="console_account"),
     path("console/account/sessions/end/", account.end_session, name="console_end_session"),
+    path("console/account/identities/<int:pk>/disconnect/", single_sign_on.disconnect, name="console_disconnect"),
     path("console/account/tokens/new/", account.new_token, name="console_new_token"),
     path("console/account/tokens/<int:pk>/revoke/", account.revoke_token, name="console_revoke_token"),
+    *second_factor.PAGES.urls("console/account/second-factor/", "console/login/code/"),
     path("console/teams/", teams.teams, name="console_teams"),
     path("console/teams/<slug:slug>/", teams.team, name="console_team"),
     path("console/teams/<slug:slug>/members/<int:user_id>/remove/", teams.remove, name="console_remove_team_member"),
@@ -66,6 +81,8 @@ urlpatterns = [
     path(PLATFORM_ACCOUNT + "retire/", platform_accounts.retire, name="console_retire_platform_account"),
     path(PLATFORM_ACCOUNT + "delete/", platform_accounts.delete, name="console_delete_platform_account"),
     path("console/users/", users.users, name="console_users"),
+    path("console/users/invite/", invitations.invite, name="console_invite"),
+    path("console/users/invite/<int:pk>/revoke/", invitations.revoke, name="console_revoke_invitation"),
     path("console/users/<int:pk>/", users.user, name="console_user"),
     path("console/users/<int:pk>/change/", users.change, name="console_change_user"),
     path("console/log/", users.log, name="console_log"),

@@ -13,7 +13,8 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from accounts.roles import is_researcher
+from accounts.factor_pages import stopped
+from accounts.roles import is_administrator, is_researcher
 from accounts.web import SAFE_METHODS, go_to_sign_in
 from accounts.web import SignedIn as SignedIn
 from accounts.web import page_of as page_of
@@ -36,7 +37,8 @@ def signed_in(
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if is_researcher(request.user):
-            return view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
+            first = stopped(request, view, site="console", runs_server=is_administrator)  # type: ignore[arg-type]
+            return first or view(request, *args, **kwargs)  # type: ignore[arg-type]  # the check above makes it one
         if request.user.is_authenticated:
             return render(request, "console/not_researcher.html", status=403)
         if "HX-Request" in request.headers:

@@ -19,6 +19,7 @@ from tests.factories import make_study, make_submission
 from tests.generation.support.finished_runs import make_run
 from tests.hitserver.support.api_objects import SCOPES
 from tests.hitserver.support.everybody import ROLES, Everybody, addresses, make_everybody
+from tests.hitserver.support.rare_objects import PROVIDER
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.django_db
 ROUTES = dict(addresses(get_resolver()))
 OF_STUDIES = sorted(route for route in ROUTES if route.startswith("console/studies/<slug:slug>/"))
 OF_RUNS = sorted(route for route in ROUTES if route.startswith(("console/runs/<slug:name>", "console/runs/<slug:run_")))
-FOR_EVERYBODY = {"console_login", "console_logout"}
+FOR_EVERYBODY = {"console_login", "console_logout", "console_join", "console_way_in", "console_sso", "console_sso_done"}
 #: Browsers send the first two.
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 TABLE = Path(__file__).with_name("permissions.txt")
@@ -166,6 +167,7 @@ def nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everybody_gets_the_answer_that_the_table_says(part: str, settings: Any, tmp_path: Path) -> None:
     settings.MARKETPLACE_FILES, settings.VAR = tmp_path, tmp_path
     settings.API_REQUESTS_PER_MINUTE = settings.API_VISITORS_PER_MINUTE = 0
+    settings.OIDC = PROVIDER
     everybody = make_everybody()
     routes = sorted({route for route, _ in addresses(get_resolver()) if part_of(route) == part})
     methods = METHODS if part == "api/" else METHODS[:2]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
+from django.urls import reverse
 
-from accounts import roles, users
+from accounts import invitations, roles, second_factor, users
 from common.commands import ActionCommand, AddAction, aligned
-from common.words import counted
+from common.words import counted, moment_in_utc
 
 ACTOR = "command line"
 
@@ -29,8 +31,17 @@ class Command(ActionCommand):
             ("deactivate", "stop the user from signing in; ends their sessions and tokens", self.deactivate),
             ("activate", "let the user sign in again; revoked tokens stay revoked", self.activate),
             ("end-sessions", "sign the user out everywhere", self.end_sessions),
+            (
+                "sign-in-link",
+                "print a link that signs the user in once, such as after a lost password",
+                self.sign_in_link,
+            ),
+            ("remove-second-factor", "for a user who lost their phone and their codes", self.remove_second_factor),
         ):
             add(name, summary, run).add_argument("name", help="the user name")
+        parser = add("invite", "print a link with which one person makes an account", self.invite)
+        parser.add_argument("--email", default="", help="who it is for; nothing is sent")
+        parser.add_argument("--administrator", action="store_true", help="let them see every study and manage users")
         add("list", "list researchers and administrators", self.list_researchers)
 
     def add(self, *, name: str, administrator: bool) -> None:
@@ -63,6 +74,20 @@ class Command(ActionCommand):
     def end_sessions(self, *, name: str) -> None:
         ended = users.end_sessions(user=_user(name), actor=ACTOR)
         self.stdout.write(f"{counted(ended, 'session')} of {name} ended.")
+
+    def invite(self, *, email: str, administrator: bool) -> None:
+        link, token = invitations.invite(email=email, administrator=administrator, actor=ACTOR)
+        self.stdout.write(settings.BASE_URL + reverse("console_join", args=[token]))
+        self.stderr.write(f"It works once, until {moment_in_utc(link.expires_at)}.")
+
+    def sign_in_link(self, *, name: str) -> None:
+        token = invitations.make_way_in(user=_user(name), actor=ACTOR)
+        self.stdout.write(settings.BASE_URL + reverse("console_way_in", args=[token]))
+        self.stderr.write(f"It signs {name} in once, within {invitations.WAY_IN_MINUTES} minutes.")
+
+    def remove_second_factor(self, *, name: str) -> None:
+        removed = second_factor.remove_all(user=_user(name), actor=ACTOR)
+        self.stdout.write(f"{counted(removed, 'second step')} of {name} removed.")
 
     def list_researchers(self) -> None:
         rows = []

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from accounts import tokens, users
+from accounts import second_factor, tokens, users
+from accounts.confirming import recently_confirmed
 from accounts.models import ApiToken, Session
 from annotation.console.pages.forms import TokenForm
 from annotation.shell.page import SignedIn, say_refused, signed_in
@@ -46,6 +48,11 @@ def account_page(
         "form": form or TokenForm(),
         "new": new,
         "here": "account",
+        "two_step": second_factor.is_on(),
+        "has_factor": second_factor.has_factor(request.user),
+        "has_password": request.user.has_usable_password() and not settings.OIDC_ONLY,
+        "provider": settings.OIDC,
+        "identities": request.user.identities.filter(issuer=settings.OIDC.issuer) if settings.OIDC else [],
     }
     return render(request, "console/account.html", context, status=status)
 
@@ -68,11 +75,16 @@ def end_session(request: SignedIn) -> HttpResponse:
 
 @require_POST
 @signed_in
-def new_token(request: SignedIn) -> HttpResponse:
+def new_token(request: SignedIn) -> HttpResponseBase:
     """Makes a token. Does not redirect, because this response is the only page that ever shows it."""
     form = TokenForm(request.POST)
     if not form.is_valid():
         return account_page(request, form=form, status=422)
+    create = recently_confirmed(site="console", base="console/base.html")(_create_token)
+    return (create if ApiToken.Scope.PAY in form.cleaned_data["scopes"] else _create_token)(request, form)
+
+
+def _create_token(request: SignedIn, form: TokenForm) -> HttpResponse:
     try:
         token = tokens.create_token(
             user=request.user,

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import log as server_log
+from accounts import second_factor
 from accounts import users as service
 from accounts.models import LogEntry, TeamMember
 from accounts.roles import RESEARCHERS, is_workers_account
@@ -96,6 +97,8 @@ def user(request: SignedIn, pk: int) -> HttpResponse:
         "memberships": Membership.objects.filter(user=shown_user).select_related("study").order_by("study__title"),
         "teams": TeamMember.objects.filter(user=shown_user).select_related("team").order_by("team__name"),
         "sessions": service.open_sessions(shown_user),
+        "factors": second_factor.factors_of(shown_user),
+        "identities": shown_user.identities.order_by("pk"),
         "entries": LogEntry.objects.filter(about=shown_user.username, kind__in=("users", "sign-ins")).order_by("-pk")[
             :20
         ],
@@ -124,6 +127,9 @@ def change(request: SignedIn, pk: int) -> HttpResponse:
         elif action == "activate":
             service.activate(user=changed_user, actor=actor)
             done = f"{name} can sign in again."
+        elif action == "remove-factors":
+            removed = second_factor.remove_all(user=changed_user, actor=actor)
+            done = f"{counted(removed, 'second step')} of {name} removed. They can add a new one when they sign in."
         elif action == "end-sessions":
             done = f"{counted(service.end_sessions(user=changed_user, actor=actor), 'session')} of {name} ended."
         else:

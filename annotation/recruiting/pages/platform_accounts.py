@@ -11,6 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.confirming import recently_confirmed
 from annotation.access import studies_of
 from annotation.models import PlatformAccount
 from annotation.platforms import all_platforms, connect_account
@@ -44,6 +45,7 @@ def accounts(request: SignedIn) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "HEAD", "POST"])
 @signed_in
+@recently_confirmed(site="console", base="console/base.html")
 def new_account(request: SignedIn, platform: str) -> HttpResponse:
     """A form for the keys. They are checked before anything is saved."""
     kind = all_platforms().get(platform)
@@ -88,6 +90,7 @@ def account(request: SignedIn, slug: str) -> HttpResponse:
 @sensitive_post_parameters()
 @require_POST
 @signed_in
+@recently_confirmed(site="console", base="console/base.html")
 def replace_keys(request: SignedIn, slug: str) -> HttpResponse:
     """New keys for the account. If the platform refuses them, the old ones stay."""
     shown = _account(request, slug, manage=True)

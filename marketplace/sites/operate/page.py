@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
+from accounts.factor_pages import stopped
 from accounts.web import SignedIn as SignedIn
 from accounts.web import go_to_sign_in
 from accounts.web import page_of as page_of
@@ -32,7 +33,8 @@ def signed_in(
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         if request.user.is_authenticated:
-            return view(request, *args, **kwargs)  # type: ignore[arg-type]
+            first = stopped(request, view, site="operate", runs_server=is_operator)  # type: ignore[arg-type]
+            return first or view(request, *args, **kwargs)  # type: ignore[arg-type]
         return go_to_sign_in(request, login="operate_login", home="operate_home")
 
     return wrapped

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from accounts.signing_in import sign_in
+from accounts.signing_in import enter
 from marketplace import links
 from marketplace.models import Requester
 from marketplace.services.accounts import users
@@ -119,8 +119,9 @@ def welcome(request: HttpRequest, token: str) -> HttpResponse:
         except Refusal as refused:
             form.add_error(None, refused.message)
         else:
-            sign_in(request, user, entrance=OPERATORS_SITE, by="link")
-            messages.success(request, f"Welcome. You are signed in for {link.requester.name}.")
-            return redirect("operate_my_hits")
+            onward = enter(request, user, entrance=OPERATORS_SITE, to=reverse("operate_my_hits"), by="link")
+            if request.user.is_authenticated:
+                messages.success(request, f"Welcome. You are signed in for {link.requester.name}.")
+            return onward
     context = {"form": form, "link": link}
     return render(request, "marketplace/operate/welcome.html", context, status=422 if form.errors else 200)

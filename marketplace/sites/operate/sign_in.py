@@ -26,6 +26,7 @@ OPERATORS_SITE = Entrance(
     admits=may_enter,
     refusal="This account is neither an operator's nor a requester's, so it cannot sign in here. Workers sign in on "
     "the workers' site, researchers in the console.",
+    code_page="operate_code",
 )
 
 

@@ -14,6 +14,7 @@ from marketplace.sites.operate import (
     payrolls,
     requester_users,
     requesters,
+    second_factor,
     sign_in,
     workers,
 )
@@ -24,6 +25,7 @@ urlpatterns = [
     path("logout/", sign_in.Logout.as_view(), name="operate_logout"),
     path("welcome/<str:token>/", requester_users.welcome, name="operate_welcome"),
     path("password/", sign_in.Password.as_view(), name="operate_password"),
+    *second_factor.PAGES.urls("second-factor/", "login/code/"),
     # operators
     path("requesters/", requesters.requesters, name="operate_requesters"),
     path("requesters/new/", requesters.new, name="operate_new_requester"),

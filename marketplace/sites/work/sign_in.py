@@ -36,6 +36,7 @@ WORKERS_SITE = signing_in.Entrance(
         "This account is not a worker's, or it has been closed, so it cannot sign in here. Operators and requesters "
         "sign in on the operators' site, researchers in the console."
     ),
+    code_page="operate_code",  # who has a second factor runs the marketplace or pays for work, too
 )
 LINK_USED = marked("This link has been used, is too old, or was cut short when it was copied.")
 
@@ -64,8 +65,7 @@ def sign_in(request: HttpRequest) -> HttpResponse:
             )
             status = 429 if held_back else 422
         else:
-            signing_in.sign_in(request, user, entrance=WORKERS_SITE)
-            return redirect(back)
+            return signing_in.enter(request, user, entrance=WORKERS_SITE, to=back)
     context = {"form": form, "next": back, "sends_mail": settings.SENDS_MAIL}
     return show(request, "sign_in.html", context, status=status)
 
@@ -112,8 +112,7 @@ def use_link(request: HttpRequest, token: str) -> HttpResponse:
 
 def _signed_in_as(request: HttpRequest, worker: Worker) -> HttpResponse:
     assert worker.user is not None  # noqa: S101 - both ways here have just checked or made it
-    signing_in.sign_in(request, worker.user, entrance=WORKERS_SITE, by="link")
-    return redirect("market_home")
+    return signing_in.enter(request, worker.user, entrance=WORKERS_SITE, to=reverse("market_home"), by="link")
 
 
 # --- Invitations --------------------------------------------------------------------------------------------

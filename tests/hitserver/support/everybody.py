@@ -15,7 +15,7 @@ from django.core.files.base import ContentFile
 from django.test import Client
 from django.urls import URLPattern, URLResolver
 
-from accounts import tokens
+from accounts import invitations, second_factor, tokens
 from annotation.models import BulkAction, Item, Membership, Study, Submission
 from annotation.review.bulk_decisions import plan_action
 from annotation.studies.images import add_media
@@ -151,6 +151,9 @@ def _signed_in(user: User) -> SimpleCookie:
     """The cookies of somebody who has signed in. To sign in takes as long as most requests."""
     client = Client()
     client.force_login(user)
+    session = client.session
+    session[second_factor.VERIFIED] = True
+    session.save()
     return client.cookies
 
 
@@ -193,6 +196,8 @@ def _market(users: dict[str, User]) -> dict[str, str]:
         "key": file.key,
         "payout": str(listed.rows.get().payout.pk),
         "console token": str(tokens.create_token(user=users["owner"], name="laptop").token.pk),
+        "console/join": invitations.invite(actor="test")[1],
+        "console/login/link": invitations.make_way_in(user=users["admin"], actor="test"),
         "marketplace/join": worker_accounts.invite(actor="test").token,
         "marketplace/sign-in/link": sign_in_links.create_login_link(worker=worker),
         "marketplace/operate/welcome": invite_user(requester=made_link, actor="test"),

@@ -9,7 +9,9 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from accounts.models import Team
+from accounts import invitations
+from accounts.models import Identity, SecondFactor, Team
+from accounts.provider import Provider
 from annotation.models import ItemFeed, Membership, OutsideAssignment, PlatformAccount, Posting, Study, Webhook
 from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.platforms.account_keys import Keys, seal_keys
@@ -25,6 +27,9 @@ from tests.factories import make_assignment, make_participant, make_study, make_
 from tests.generation.support.toy_suggestions import make_suggester
 from tests.marketplace.support.factories import form_question
 from tests.marketplace.support.work_site import make_hit
+
+#: Where nobody answers.
+PROVIDER = Provider(issuer="http://127.0.0.1:9", client_id="hitserver", client_secret="s", name="University X")
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ def cases_of(users: Mapping[str, User], market: Mapping[str, str], team: Team) -
         **_of_teams(users, team),
         **_of_studies(users),
         **_of_accounts(users["owner"]),
+        **_of_signing_in(users["owner"], users["operator"]),
         **_of_suggesters(users["owner"]),
         **_of_workers(),
         **_of_marketplace(users, market),
@@ -60,6 +66,23 @@ def _of_accounts(owner: User) -> dict[str, Case]:
     ends = ("", "keys/", "check/", "notices/", "retire/", "delete/")
     route = "console/platform-accounts/<slug:slug>/"
     return {f"{route}{end}": Case({"slug": account.slug}) for end in ends}
+
+
+def _of_signing_in(owner: User, operator: User) -> dict[str, Case]:
+    """Second factors of the owner and the operator, the owner's identity, and an open invitation."""
+    now = timezone.now()
+    factors = [
+        SecondFactor.objects.create(user=user, name="phone", sealed="", last_step=0, created_at=now)
+        for user in (owner, operator)
+    ]
+    identity = Identity.objects.create(user=owner, issuer=PROVIDER.issuer, subject="1", created_at=now)
+    link, _ = invitations.invite(actor="test")
+    return {
+        "console/account/second-factor/<int:pk>/remove/": Case({"pk": str(factors[0].pk)}),
+        "marketplace/operate/second-factor/<int:pk>/remove/": Case({"pk": str(factors[1].pk)}),
+        "console/account/identities/<int:pk>/disconnect/": Case({"pk": str(identity.pk)}),
+        "console/users/invite/<int:pk>/revoke/": Case({"pk": str(link.pk)}),
+    }
 
 
 def shared(study: Study, users: Mapping[str, User]) -> Study:
