@@ -56,9 +56,10 @@ def note_queues(options: Any = None, **kwargs: Any) -> None:
 def show_that_it_is_there(**kwargs: Any) -> None:
     """Notes this process among those that live. An idle worker that can run models also registers; otherwise nobody
     would know that there is one to wake."""
-    from hitserver.watch import signs
+    from hitserver.watch import reporting, signs
 
     signs.begin(signs.Kind.WORKER, queues=",".join(_queues))
+    reporting.begin()
     if MODEL_QUEUE in _queues:
         from generation.registry.presence import of_this_process
 
@@ -73,18 +74,20 @@ def pass_number_on(headers: Any = None, **kwargs: Any) -> None:
         headers[NUMBER_HEADER] = number
 
 
-def begin_task(task: Any = None, **kwargs: Any) -> None:
+def note_begin(task: Any = None, **kwargs: Any) -> None:
     if not task.request.is_eager:  # else the request goes on after it
-        from hitserver.watch.current_work import begin_task
+        from hitserver.watch import current_work, reporting
 
-        begin_task(task.name, str(task.request.get(NUMBER_HEADER) or ""))
+        current_work.begin_task(task.name, str(task.request.get(NUMBER_HEADER) or ""))
+        reporting.begin_task(task.name)
 
 
-def end_task(task: Any = None, **kwargs: Any) -> None:
+def note_end(task: Any = None, state: str = "", **kwargs: Any) -> None:
     if not task.request.is_eager:
-        from hitserver.watch.current_work import end_task
+        from hitserver.watch import current_work, reporting
 
-        end_task()
+        reporting.end_task(state)
+        current_work.end_task()
 
 
 # Celery warns about workers that run as root because of pickled tasks, which these settings refuse.
@@ -94,5 +97,5 @@ worker_process_init.connect(leave_no_orphan)
 celeryd_init.connect(note_queues)
 worker_process_init.connect(show_that_it_is_there)
 before_task_publish.connect(pass_number_on)
-task_prerun.connect(begin_task)
-task_postrun.connect(end_task)
+task_prerun.connect(note_begin)
+task_postrun.connect(note_end)

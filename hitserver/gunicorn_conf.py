@@ -62,9 +62,10 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    from hitserver.watch import signs
+    from hitserver.watch import reporting, signs
 
     signs.begin(signs.Kind.WEB)
+    reporting.begin()
 
 
 def worker_exit(server: Any, worker: Any) -> None:

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 
 from hitserver.middleware import GetResponse
-from hitserver.watch import current_work
+from hitserver.watch import current_work, reporting
 
 logger = logging.getLogger("hitserver.requests")
 
@@ -24,11 +24,20 @@ def watch_requests(get_response: GetResponse) -> GetResponse:
 
         count = counting.count
 
+    def in_a_span(request: HttpRequest) -> HttpResponseBase:
+        with reporting.request_span() as new:
+            response = get_response(request)
+            if new is not None:
+                reporting.name_request(new, request, response.status_code)
+            return response
+
+    answer = in_a_span if settings.OTLP_ENDPOINT else get_response
+
     def middleware(request: HttpRequest) -> HttpResponseBase:
         token = current_work.begin_request(request)
         begin = perf_counter()
         try:
-            response = get_response(request)
+            response = answer(request)
             response.headers[current_work.HEADER] = current_work.number_of(request)
             if count or logs:
                 duration = perf_counter() - begin
