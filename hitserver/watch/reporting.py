@@ -22,8 +22,10 @@ logger = logging.getLogger(__name__)
 INSTALL = "Install it with: .venv/bin/pip install -r requirements-watch.txt"
 #: What an event may have. Everything else is left out: users, requests, breadcrumbs, what packages add in future.
 KEPT = frozenset(
-    "event_id timestamp platform level logger exception message logentry release environment sdk tags fingerprint "
-    "transaction type server_name modules".split()
+    [
+        *("event_id", "timestamp", "platform", "level", "logger", "exception", "message", "logentry", "release"),
+        *("environment", "sdk", "tags", "fingerprint", "transaction", "type", "server_name", "modules"),
+    ]
 )
 _tracer: Any = None
 _task_span: Any = None

@@ -87,57 +87,84 @@ def _version_of(name: str) -> str:
 
 def of_settings() -> list[Line]:
     """Settings that are fine on one's own machine and risky for a study. One line if there are none."""
-    risks: list[tuple[bool, str, str, str, str]] = [
-        (settings.DEBUG, "debug", BAD, "Error pages show source code and settings.", "Set HITSERVER_DEBUG=0."),
+    risks = [*_for_development_only(), *_nobody_is_told()]
+    lines = [line for is_so, line in risks if is_so]
+    return lines or [Line("settings", "Settings", GOOD, "None is risky.")]
+
+
+def _for_development_only() -> list[tuple[bool, Line]]:
+    return [
+        (
+            settings.DEBUG,
+            Line("debug", "Debug pages", BAD, "Error pages show source code and settings.", "Set HITSERVER_DEBUG=0."),
+        ),
         (
             settings.MARKETPLACE_TEST_CONTROLS,
-            "test-controls",
-            BAD,
-            "Requesters can move the marketplace’s clock and plan faults.",
-            "Set HITSERVER_MARKETPLACE_TEST_CONTROLS=0.",
-        ),
-        (
-            not settings.PRODUCTION,
-            "development",
-            WARN,
-            "This is a development server: cookies and pages also go over http.",
-            "For a study, set HITSERVER_ENV=production; docs/operating.md lists what else it needs.",
-        ),
-        (
-            settings.BASE_URL.startswith("http://"),
-            "base-url",
-            WARN,
-            f"Links begin with {settings.BASE_URL}, without encryption.",
-            "Put a web server with a certificate in front, and set HITSERVER_BASE_URL to its https address.",
-        ),
-        (
-            not settings.EMAIL_HOST,
-            "mail",
-            WARN,
-            "No mail server is set, so nobody gets mail.",
-            "Set HITSERVER_EMAIL_HOST and the settings below it in docs/settings.md.",
-        ),
-        (
-            not settings.ALARM_MAIL,
-            "alarm-mail",
-            WARN,
-            "Nobody gets mail when something needs a person.",
-            "Set HITSERVER_ALARM_MAIL to one or more addresses.",
-        ),
-        (
-            bool(settings.UNKNOWN_VARIABLES),
-            "unknown-settings",
-            WARN,
-            f"No setting has these names: {', '.join(settings.UNKNOWN_VARIABLES)}.",
-            "Compare them with docs/settings.md.",
+            Line(
+                "test-controls",
+                "Test controls",
+                BAD,
+                "Requesters can move the marketplace’s clock and plan faults.",
+                "Set HITSERVER_MARKETPLACE_TEST_CONTROLS=0.",
+            ),
         ),
         (
             bool(settings.OPEN_FOLDER),
-            "open-folder",
-            BAD,
-            f"{settings.OPEN_FOLDER}",
-            f"Run chmod 700 {settings.VAR}",
+            Line("open-folder", "HITSERVER_VAR", BAD, settings.OPEN_FOLDER, f"Run chmod 700 {settings.VAR}"),
+        ),
+        (
+            not settings.PRODUCTION,
+            Line(
+                "development",
+                "Environment",
+                WARN,
+                "This is a development server: cookies and pages also go over http.",
+                "For a study, set HITSERVER_ENV=production; docs/operating.md lists what else it needs.",
+            ),
+        ),
+        (
+            settings.BASE_URL.startswith("http://"),
+            Line(
+                "base-url",
+                "Address",
+                WARN,
+                f"Links begin with {settings.BASE_URL}, without encryption.",
+                "Put a web server with a certificate in front, and set HITSERVER_BASE_URL to its https address.",
+            ),
         ),
     ]
-    lines = [Line(cause, "Settings", level, text, fix) for is_so, cause, level, text, fix in risks if is_so]
-    return lines or [Line("settings", "Settings", GOOD, "None is risky.")]
+
+
+def _nobody_is_told() -> list[tuple[bool, Line]]:
+    return [
+        (
+            not settings.EMAIL_HOST,
+            Line(
+                "mail",
+                "Mail server",
+                WARN,
+                "None is set, so nobody gets mail.",
+                "Set HITSERVER_EMAIL_HOST and the settings below it in docs/settings.md.",
+            ),
+        ),
+        (
+            not settings.ALARM_MAIL,
+            Line(
+                "alarm-mail",
+                "Mail about trouble",
+                WARN,
+                "Nobody gets mail when something needs a person.",
+                "Set HITSERVER_ALARM_MAIL to one or more addresses.",
+            ),
+        ),
+        (
+            bool(settings.UNKNOWN_VARIABLES),
+            Line(
+                "unknown-settings",
+                "Names of settings",
+                WARN,
+                f"No setting has these names: {', '.join(settings.UNKNOWN_VARIABLES)}.",
+                "Compare them with docs/settings.md.",
+            ),
+        ),
+    ]
