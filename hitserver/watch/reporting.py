@@ -27,6 +27,7 @@ KEPT = frozenset(
         *("environment", "sdk", "tags", "fingerprint", "transaction", "type", "server_name", "modules"),
     ]
 )
+_provider: Any = None
 _tracer: Any = None
 _task_span: Any = None
 
@@ -91,7 +92,7 @@ def _masked(value: Any) -> Any:
 
 
 def begin_spans() -> None:
-    global _tracer
+    global _provider, _tracer
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource
@@ -100,9 +101,17 @@ def begin_spans() -> None:
     except ImportError:
         logger.warning("OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is missing. %s", INSTALL)
         return
-    provider = TracerProvider(resource=Resource.create({"service.name": "hitserver", "service.version": version()}))
+    provider = _provider = TracerProvider(
+        resource=Resource.create({"service.name": "hitserver", "service.version": version()})
+    )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     _tracer = provider.get_tracer("hitserver", version())
+
+
+def send_rest() -> None:
+    """Send the spans that wait for more to be sent with."""
+    if _provider is not None:
+        _provider.force_flush()
 
 
 @contextmanager
