@@ -66,9 +66,3 @@ def post_worker_init(worker: Any) -> None:
 
     signs.begin(signs.Kind.WEB)
     reporting.begin()
-
-
-def worker_exit(server: Any, worker: Any) -> None:
-    from hitserver.watch import signs
-
-    signs.end()

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, connections
@@ -23,7 +24,6 @@ EVERY_SECONDS = 30.0
 #: Longer than a process may have to wait until it can write.
 ALIVE_FOR = timedelta(seconds=100)
 FORGOTTEN_AFTER = timedelta(days=1)
-_stop: threading.Event | None = None
 
 
 def machine() -> str:
@@ -46,16 +46,14 @@ def give_sign(kind: str, *, queues: str = "", started_at: datetime | None = None
 
 
 def begin(kind: str, *, queues: str = "") -> None:
-    """Give signs in a thread of this process until it ends, or until ``end``. Call it after the last fork."""
-    global _stop
-    stop = _stop = threading.Event()
+    """Give signs in a thread of this process until it ends. Call it after the last fork."""
     started_at = timezone.now()
 
     def run() -> None:
-        while not stop.is_set():
+        while True:
             give_sign(kind, queues=queues, started_at=started_at)
             connections.close_all()  # those of this thread
-            stop.wait(EVERY_SECONDS)
+            time.sleep(EVERY_SECONDS)
 
     threading.Thread(target=run, name="signs", daemon=True).start()
 
@@ -65,13 +63,6 @@ def forget_old() -> None:
     ProcessSign.objects.filter(seen_at__lt=timezone.now() - FORGOTTEN_AFTER).delete()
 
 
-def end() -> None:
-    """This process stops in good order, so nobody has to miss it."""
-    if _stop is not None:
-        _stop.set()
-        try:
-            ProcessSign.objects.filter(machine=machine(), pid=os.getpid()).delete()
-        except DatabaseError:
-            pass  # its sign becomes old
-        finally:
-            connections.close_all()
+def forget_this_machine() -> None:
+    """When the server starts: delete the rows of the processes that ran here before."""
+    ProcessSign.objects.filter(machine=machine()).delete()
