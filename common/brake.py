@@ -94,7 +94,16 @@ def give_back(receipt: str) -> None:
 
 
 def address_of(request: HttpRequest) -> str:
-    """Where the request comes from. Only the entries that trusted proxies wrote in ``X-Forwarded-For`` count."""
+    """Where the request comes from, for counting: of an IPv6 address, the network that one customer gets."""
+    address = source_of(request)
+    if isinstance(address, IPv6Address):
+        return str(IPv6Network((address, IPV6_PREFIX), strict=False))
+    return str(address or request.META.get("REMOTE_ADDR", ""))
+
+
+def source_of(request: HttpRequest) -> IPv4Address | IPv6Address | None:
+    """Where the request comes from; None from a socket file. Only the entries that trusted proxies wrote in
+    ``X-Forwarded-For`` count."""
     direct = str(request.META.get("REMOTE_ADDR", ""))
     trusted = {_parsed(proxy) for proxy in settings.PROXY_IPS}
     sources = [direct, *reversed(request.headers.get("X-Forwarded-For", "").split(","))]
@@ -106,9 +115,7 @@ def address_of(request: HttpRequest) -> str:
         address = parsed
         if address not in trusted:
             break
-    if isinstance(address, IPv6Address):
-        return str(IPv6Network((address, IPV6_PREFIX), strict=False))
-    return str(address or direct)
+    return address
 
 
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:

@@ -2,6 +2,6 @@ from django.apps import AppConfig
 
 
 class HitserverConfig(AppConfig):
-    """Has no tables, only the commands for the whole server."""
+    """The commands for the whole server, and what it notes about itself."""
 
     name = "hitserver"

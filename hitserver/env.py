@@ -7,6 +7,7 @@ value. `Env.variables` records what was read; a test compares the documentation 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -111,6 +112,14 @@ class Env:
         if value is None:
             return list(default)
         return [item for item in (part.strip() for part in value.split(",")) if item]
+
+    def networks(self, name: str) -> list[IPv4Network | IPv6Network]:
+        """IP addresses and networks (``10.0.0.0/8``), with commas between them."""
+        try:
+            return [ip_network(item) for item in self.items(name)]
+        except ValueError as error:
+            accepts = "IP addresses or networks such as 10.0.0.0/8, with commas between them"
+            raise EnvError(name, str(error), accepts) from None
 
     def functions(self, name: str) -> dict[str, str]:
         """Dotted paths of Python functions by their short names: ``short=module.function``, with commas between."""

@@ -11,6 +11,8 @@ from django.template.loader import get_template
 from django.urls import is_valid_path
 from django.views.defaults import page_not_found
 
+from hitserver.watch.current_work import current_number
+
 RETRY_SECONDS = 10
 #: The page that explains the API's problems; the address of a problem's type ends in its name.
 PROBLEMS = "/api/v1/docs/#problem-"
@@ -49,11 +51,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
     away = is_outage(sys.exception())
     status = 503 if away else 500
     response: HttpResponse
-    text = AWAY if away else FAILED
+    number = current_number()
+    text = AWAY if away else f"{FAILED} Tell the administrator this number: {number}."
     if request.path_info.startswith("/api/"):
         response = problem(status, "away" if away else "failed", "Not available" if away else "Server error", text)
     else:
-        response = HttpResponse(get_template(f"{status}.html").render({}, request=None), status=status)
+        response = HttpResponse(get_template(f"{status}.html").render({"number": number}, request=None), status=status)
     if away:
         response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response

@@ -34,6 +34,10 @@ def when_ready(server: Any) -> None:
     from hitserver.preloading import load_for_requests
 
     load_for_requests(server.app.wsgi())
+    if settings.METRICS_OPEN:  # counts of the last time, and of loading, are not those of this server
+        from hitserver.watch.counting import forget_earlier_counts
+
+        forget_earlier_counts()
     gc.freeze()
 
 
@@ -42,8 +46,23 @@ def pre_fork(server: Any, worker: Any) -> None:
     from django.db import connections
 
     connections.close_all()
+    if settings.METRICS_OPEN:
+        from hitserver.watch.counting import free_place
+
+        worker.place = free_place(server.WORKERS.values())
 
 
 def post_fork(server: Any, worker: Any) -> None:
     die_with_parent()
     limit_memory(settings.WEB_MEMORY_BYTES)
+    if settings.METRICS_OPEN:
+        from hitserver.watch.counting import take_place
+
+        take_place(worker.place)
+
+
+def post_worker_init(worker: Any) -> None:
+    from hitserver.watch import reporting, signs
+
+    signs.begin(signs.Kind.WEB)
+    reporting.begin()

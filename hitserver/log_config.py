@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 
-def logging_config(level: str, *, private: bool) -> dict[str, Any]:
-    """For ``logging.config.dictConfig``. ``private``: messages may have several lines."""
+def logging_config(level: str, *, private: bool, form: str = "text") -> dict[str, Any]:
+    """For ``logging.config.dictConfig``. ``private``: messages may have several lines. ``form``: text or json."""
+    formatter = "JsonFormatter" if form == "json" else "PrivateFormatter" if private else "OneLineFormatter"
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {
             "line": {
-                "class": "hitserver.logs.PrivateFormatter" if private else "hitserver.logs.OneLineFormatter",
-                "format": "%(asctime)s %(levelname)s %(name)s [%(process)d] %(message)s",
+                "class": f"hitserver.logs.{formatter}",
+                "format": "%(asctime)s %(levelname)s %(name)s [%(process)d%(number)s] %(message)s",
             },
         },
         "filters": {"once": {"()": "hitserver.logs.OncePerCause"}},

@@ -1,12 +1,18 @@
 """The format of log lines, and what they must not show."""
 
+import json
 import logging
 import re
 import threading
 import time
 from collections.abc import Hashable
+from datetime import UTC, datetime
+from typing import Any
 
+from django.http import HttpRequest
 from gunicorn.glogging import Logger
+
+from hitserver.watch import current_work
 
 #: Parts of addresses that are secrets: anyone who knows one can act as the worker or user it was made for. Pages below
 #: these paths have the secret directly after the path. A test compares the list with the server's own addresses.
@@ -44,10 +50,19 @@ def masked(text: str) -> str:
     return _PRIVATE.sub(lambda match: f"{match[match.lastgroup or 0]}…", text)
 
 
+def work_of(record: logging.LogRecord) -> HttpRequest | current_work.Task | None:
+    """The request or task that a line is about. Django logs some requests after their end, and names them."""
+    request = getattr(record, "request", None)
+    return current_work.current() or (request if isinstance(request, HttpRequest) else None)
+
+
 class PrivateFormatter(logging.Formatter):
-    """Removes secrets in addresses and rows that the database refused."""
+    """Removes secrets in addresses and rows that the database refused. Formats can use ``%(number)s``: a space and the
+    number of the request or task, or nothing."""
 
     def format(self, record: logging.LogRecord) -> str:
+        number = current_work.number_of(work_of(record))
+        record.number = f" {number}" if number else ""
         return masked(super().format(record))
 
 
@@ -56,6 +71,36 @@ class OneLineFormatter(PrivateFormatter):
 
     def format(self, record: logging.LogRecord) -> str:
         return super().format(record).replace("\\", "\\\\").replace("\r", "\\r").replace("\n", "\\n")
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object per line, without personal data. Line breaks and everything else that is not ASCII is escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "process": record.process,
+            "message": masked(record.getMessage()),
+        }
+        work = work_of(record)
+        if work is not None:
+            fields["request_id"] = current_work.number_of(work)
+        if isinstance(work, current_work.Task):
+            fields["task"] = work.name
+        elif work is not None:
+            fields["method"] = work.method
+            fields["route"] = current_work.route_of(work)
+            fields["user"] = current_work.user_kind(work)
+        for name, attribute in (("status", "status"), ("status", "status_code"), ("seconds", "seconds")):
+            if isinstance(number := getattr(record, attribute, None), int | float):
+                fields[name] = number
+        if record.exc_info and record.exc_info[0]:
+            fields["exception"] = masked(self.formatException(record.exc_info))
+        if record.stack_info:
+            fields["stack"] = masked(self.formatStack(record.stack_info))
+        return json.dumps(fields)
 
 
 class OncePerCause(logging.Filter):

@@ -90,7 +90,7 @@ def workers_pages_without_cookies(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         request.get_host()  # raises DisallowedHost, as the skipped middleware would
         try:
-            match = resolve(request.path_info)
+            match = request.resolver_match = resolve(request.path_info)
         except Resolver404:  # perhaps the last slash is missing
             return get_response(request)
         response: HttpResponse = match.func(request, *match.args, **match.kwargs)

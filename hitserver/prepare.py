@@ -27,6 +27,9 @@ def main() -> int:
             if copy := copy_before_migrating():
                 print(f"The tables are changed for this version. A copy from before is in {copy}.", file=sys.stderr)
             call_command("migrate", interactive=False, verbosity=0)
+        from hitserver.watch import signs  # models can be imported only now
+
+        signs.forget_this_machine()
         call_command("collectstatic", interactive=False, verbosity=0)
         if "marketplace" in settings.PARTS:
             call_command("marketplace_welcome", addresses="studies" in settings.PARTS)

@@ -25,6 +25,8 @@ MARKETPLACE = {
     "marketplace.services.deliveries.deliver_due": 30,
     "marketplace.tasks.remove_files": 600,
 }
+#: What the server does whatever its parts are.
+WATCH = {"hitserver.tasks.watch": 300}
 STUDY_MODULES = tuple(f"annotation.{room}.tasks" for room in ("results", "recruiting", "review", "api", "webhooks"))
 MARKETPLACE_MODULES = (
     "marketplace.services.messages.notification_delivery",
@@ -34,10 +36,16 @@ MARKETPLACE_MODULES = (
 
 def beat_schedule(parts: Sequence[str], *, sync_seconds: int, wake_seconds: int) -> dict[str, dict[str, Any]]:
     """What Celery's scheduler sends. A task that nobody took until its next turn is dropped."""
-    every: dict[str, int] = {}
-    schedule: dict[str, dict[str, Any]] = {}
+    every = dict(WATCH)
+    schedule: dict[str, dict[str, Any]] = {
+        "hitserver.tasks.try_backup": {
+            "task": "hitserver.tasks.try_backup",
+            "schedule": crontab(hour="4", minute="40"),
+            "options": {"expires": 6 * 3600},
+        }
+    }
     if "studies" in parts:
-        every = {f"annotation.tasks.{name}": seconds for name, seconds in STUDIES.items()}
+        every |= {f"annotation.tasks.{name}": seconds for name, seconds in STUDIES.items()}
         every["annotation.tasks.sync_due"] = min(STUDIES["sync_due"], sync_seconds)
         every["generation.tasks.wake"] = wake_seconds
         schedule["annotation.tasks.check_due_quality"] = {

@@ -1,6 +1,7 @@
 """Every setting of the server, from the environment. Each variable is described in docs/settings.md."""
 
 import os
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ CSRF_COOKIE_SECURE = PRODUCTION
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = True
 SECURE_SSL_REDIRECT = PRODUCTION
-SECURE_REDIRECT_EXEMPT = [r"^healthz(/live)?$"]
+SECURE_REDIRECT_EXEMPT = [r"^healthz(/live)?$", r"^metrics$"]
 SECURE_HSTS_SECONDS = 365 * 24 * 3600 if PRODUCTION else 0
 X_FRAME_OPTIONS = "DENY"
 DEFAULT_EXCEPTION_REPORTER_FILTER = "hitserver.error_pages.AlwaysDiscreet"
@@ -108,6 +109,7 @@ INSTALLED_APPS = [
     "hitserver.apps.HitserverConfig",
 ]
 MIDDLEWARE = [
+    "hitserver.watch.middleware.watch_requests",
     *(["marketplace.endpoint.endpoint_first"] if "marketplace" in PARTS else ()),
     "django.middleware.security.SecurityMiddleware",
     "hitserver.middleware.content_security_policy",
@@ -254,6 +256,7 @@ WAKE_SECONDS = env.integer("HITSERVER_WAKE_SECONDS", 15, least=1, most=3600)
 WEBHOOKS_PRIVATE = env.flag("HITSERVER_WEBHOOKS_PRIVATE", False)
 # How often studies that are offered on a platform are synced.
 PLATFORM_SYNC_SECONDS = env.integer("HITSERVER_PLATFORM_SYNC_SECONDS", 300, least=10, most=86_400)
+CELERY_BEAT_SCHEDULER = "hitserver.watch.scheduler:Scheduler"
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat-schedule")
 CELERY_BEAT_SCHEDULE = beat_schedule(PARTS, sync_seconds=PLATFORM_SYNC_SECONDS, wake_seconds=WAKE_SECONDS)
 # Tasks outside an app's own module `tasks`.
@@ -394,7 +397,28 @@ REST_FRAMEWORK: dict[str, Any] = {
 # --- Logging ------------------------------------------------------------------------------------------------
 
 LOG_LEVEL = env.choice("HITSERVER_LOG_LEVEL", "info", ("debug", "info", "warning", "error"))
-LOGGING = logging_config(LOG_LEVEL, private=not PRODUCTION)
+LOG_FORMAT = env.choice("HITSERVER_LOG_FORMAT", "text", ("text", "json"))
+LOGGING = logging_config(LOG_LEVEL, private=not PRODUCTION, form=LOG_FORMAT)
+
+# --- Watching -----------------------------------------------------------------------------------------------
+
+# Who can read /metrics: whoever has the token, and these addresses and networks. Without both, nobody.
+METRICS_TOKEN = env.secret("HITSERVER_METRICS_TOKEN", "", at_least=20)
+METRICS_ADDRESSES = env.networks("HITSERVER_METRICS_ADDRESSES")
+METRICS_OPEN = bool(METRICS_TOKEN or METRICS_ADDRESSES)
+# Who gets mail when something needs a person, and from when on it does; 0 switches a limit off.
+ALARM_MAIL = env.items("HITSERVER_ALARM_MAIL")
+if not all(re.fullmatch(r"[^@\s]+@[^@\s]+", address) for address in ALARM_MAIL):
+    raise EnvError("HITSERVER_ALARM_MAIL", ",".join(ALARM_MAIL), "e-mail addresses with commas between them")
+ALARM_BACKUP_DAYS = env.integer("HITSERVER_ALARM_BACKUP_DAYS", 2, least=0, most=3650)
+ALARM_DISK_MB = env.integer("HITSERVER_ALARM_DISK_MB", 2000, least=0, most=100_000_000)
+ALARM_QUEUE_MINUTES = env.integer("HITSERVER_ALARM_QUEUE_MINUTES", 30, least=0, most=100_000)
+ALARM_BUDGET_PERCENT = env.integer("HITSERVER_ALARM_BUDGET_PERCENT", 90, least=0, most=100)
+# How often the newest backup is tried by restoring it; 0 never.
+RESTORE_TEST_DAYS = env.integer("HITSERVER_RESTORE_TEST_DAYS", 7, least=0, most=365)
+# Where errors and spans go, if the packages of requirements-watch.txt are installed.
+SENTRY_DSN = env.secret("HITSERVER_SENTRY_DSN", "")
+OTLP_ENDPOINT = env.url("OTEL_EXPORTER_OTLP_ENDPOINT", "", schemes=("https", "http"))
 
 # Variables for the tests. Nothing here reads them.
 TEST_VARIABLES = ("HITSERVER_TEST_", "HITSERVER_REQUIRE_", "HITSERVER_CHROMIUM")

@@ -147,7 +147,9 @@ def endpoint_first(
         is_for_endpoint = False
         if request.path_info.startswith(PREFIX):
             with suppress(Resolver404):
-                is_for_endpoint = resolve(request.path_info).func is endpoint
+                match = resolve(request.path_info)
+                is_for_endpoint = match.func is endpoint
+                request.resolver_match = match
         return endpoint(request) if is_for_endpoint else get_response(request)
 
     return middleware

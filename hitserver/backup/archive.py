@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import shutil
 import tarfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -72,13 +73,23 @@ def writing(path: Path) -> Iterator[Writer]:
             yield Writer(tar)
 
 
-def unpack(path: Path, folder: Path) -> dict[str, Any]:
-    """Writes the members into the folder and returns the manifest. Raises Invalid unless they match the manifest."""
+def unpack(
+    path: Path, folder: Path, *, wanted: Callable[[str], bool] = lambda name: True, least_free: int = 0
+) -> dict[str, Any]:
+    """Writes the members into the folder and returns the manifest. Raises Invalid unless they match the manifest.
+
+    Of members that are not ``wanted``, only the checksum is compared. Raises Invalid before it writes a member that
+    would leave less than ``least_free`` bytes on the disk.
+    """
     unpacked: dict[str, dict[str, Any]] = {}
     try:
         with tarfile.open(path, mode="r:gz") as tar:
             for member in tar:
-                unpacked[member.name] = _unpack_member(tar, member, folder)
+                write = member.name == MANIFEST or wanted(member.name)
+                if write and least_free and shutil.disk_usage(folder).free - member.size < least_free:
+                    what = f"Unpacking {member.name[:100]} ({member.size / 1000**3:,.2f} GB) would fill the disk."
+                    raise invalid(path.name, what, "Add space, or delete old backups and copies.")
+                unpacked[member.name] = _read_member(tar, member, folder, write=write)
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         if isinstance(error, OSError) and error.filename:
             raise
@@ -103,18 +114,20 @@ def unpack(path: Path, folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _unpack_member(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> dict[str, Any]:
+def _read_member(tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, *, write: bool) -> dict[str, Any]:
     parts = PurePosixPath(member.name).parts
     if not member.isreg() or member.name.startswith("/") or ".." in parts or not parts:
         raise ValueError(f"it holds “{member.name[:100]}”, which does not belong in a backup")
     target = folder.joinpath(*parts)
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if write:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     content = tar.extractfile(member)
     if content is None:
         raise ValueError(f"“{member.name[:100]}” has no content")
     checksum = hashlib.sha256()
-    with target.open("xb") as file:
+    with target.open("xb") if write else nullcontext() as file:
         while data := content.read(BLOCK):
             checksum.update(data)
-            file.write(data)
+            if file is not None:
+                file.write(data)
     return {"bytes": member.size, "sha256": checksum.hexdigest()}

@@ -20,6 +20,10 @@ from common.problems import Problem, invalid, refuse_if_any
 BUSY_SECONDS = 30
 #: Tables that have rows even in a new database.
 ALWAYS_FILLED = {"django_migrations", "django_content_type", "auth_permission", "sqlite_sequence"}
+#: What the server notes about itself as soon as it runs. Nobody loses anything with it.
+ALWAYS_FILLED |= {"hitserver_processsign", "hitserver_backupnote", "hitserver_alarm"}
+
+_MIGRATIONS = "SELECT app, name FROM django_migrations"
 
 
 class Database(Protocol):
@@ -35,6 +39,9 @@ class Database(Protocol):
 
     def rows(self) -> dict[str, int]:
         """The number of rows of each table now."""
+
+    def migrations(self) -> set[tuple[str, str]]:
+        """The migrations that its tables have, as app and name."""
 
     def check_references(self) -> None:
         """Raises Invalid if a row refers to one that does not exist."""
@@ -78,6 +85,10 @@ class Sqlite:
 
     def rows(self) -> dict[str, int]:
         return _sqlite_rows(self.path) if self.path.exists() else {}
+
+    def migrations(self) -> set[tuple[str, str]]:
+        with closing(_open(self.path)) as opened:
+            return set(opened.execute(_MIGRATIONS))
 
     def check_references(self) -> None:
         with closing(_open(self.path)) as opened:
@@ -124,6 +135,10 @@ class Postgres:
 
     member = "database.pgdump"
 
+    def __init__(self, name: str = "") -> None:
+        """``name``: of another database on the same server."""
+        self.name = name or str(connection.settings_dict["NAME"])
+
     def copy_to(self, path: Path) -> dict[str, int]:
         with closing(self._connect()) as opened:
             opened.set_session(isolation_level="REPEATABLE READ", readonly=True)
@@ -143,19 +158,51 @@ class Postgres:
             cursor.execute(_FUNCTIONS)
             for (function,) in cursor.fetchall():
                 cursor.execute(f"DROP FUNCTION IF EXISTS {function} CASCADE")
+        self.fill(path)
+
+    def fill(self, path: Path) -> None:
+        """Restores the copy into this database, which is empty."""
         self._run("pg_restore", "--single-transaction", "--exit-on-error", str(path))
 
     def rows(self) -> dict[str, int]:
         with closing(self._connect()) as opened, opened.cursor() as cursor:
             return _postgres_rows(cursor)
 
+    def migrations(self) -> set[tuple[str, str]]:
+        with closing(self._connect()) as opened, opened.cursor() as cursor:
+            cursor.execute(_MIGRATIONS)
+            return set(cursor.fetchall())
+
+    def create(self) -> None:
+        """Makes this database, empty, in place of an earlier one of the name. Raises Invalid if nobody allowed that."""
+        with closing(Postgres()._connect()) as opened:
+            opened.autocommit = True
+            with opened.cursor() as cursor:
+                try:
+                    cursor.execute(SQL("DROP DATABASE IF EXISTS {}").format(Identifier(self.name)))
+                    cursor.execute(SQL("CREATE DATABASE {} TEMPLATE template0").format(Identifier(self.name)))
+                except psycopg2.errors.InsufficientPrivilege:
+                    user = connection.settings_dict["USER"] or "USER"
+                    what = "The database user may not create databases, so no backup can be tried."
+                    fix = f'As a superuser of PostgreSQL: ALTER ROLE "{user}" CREATEDB'
+                    raise invalid("PostgreSQL", what, fix) from None
+                except psycopg2.errors.ObjectInUse:
+                    what = f"Somebody uses the database {self.name}, which only restore tests use."
+                    raise invalid("PostgreSQL", what, "Another test runs; wait until it has ended.") from None
+
+    def drop(self) -> None:
+        with closing(Postgres()._connect()) as opened:
+            opened.autocommit = True
+            with opened.cursor() as cursor:
+                cursor.execute(SQL("DROP DATABASE IF EXISTS {}").format(Identifier(self.name)))
+
     def check_references(self) -> None:
         """Nothing to do: restoring creates the constraints again, which checks every row."""
 
     def _parameters(self) -> dict[str, Any]:
         settings = connection.settings_dict
-        keys = {"dbname": "NAME", "user": "USER", "host": "HOST", "port": "PORT"}
-        values = {name: settings[key] for name, key in keys.items()}
+        keys = {"user": "USER", "host": "HOST", "port": "PORT"}
+        values = {"dbname": self.name, **{name: settings[key] for name, key in keys.items()}}
         options = {name: value for name, value in settings["OPTIONS"].items() if isinstance(value, str)}
         return {name: value for name, value in (values | options).items() if value}
 

@@ -24,6 +24,7 @@ from common.words import counted
 from hitserver.backup import archive
 from hitserver.backup.databases import Database, Sqlite, copy_sqlite, holds_data, this_database
 from hitserver.backup.outdated import deletions_since
+from hitserver.version import version
 
 KEY = "secret_key"
 ONE_UNDONE = "This undid the deletion of a worker's data."
@@ -75,7 +76,7 @@ def restore(path: Path, *, force: bool = False) -> Outcome:
     database = this_database()
     with _workplace(Path(settings.VAR)) as folder:
         manifest = archive.unpack(path, folder)
-        _check_fits(path, manifest, database)
+        check_fits(path, manifest, database)
         notes = _make_room(database, force=force)
         database.load(folder / database.member)
         if database.rows() != manifest["rows"]:
@@ -112,12 +113,6 @@ def migrations_due() -> bool:
     """Whether the database lacks a migration of this version."""
     executor = MigrationExecutor(connection)
     return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-
-
-def version() -> str:
-    """The version of this checkout, from pyproject.toml."""
-    lines = (settings.BASE_DIR / "pyproject.toml").read_text().splitlines()
-    return next(line.split('"')[1] for line in lines if line.startswith("version = "))
 
 
 # --- parts ---
@@ -161,7 +156,8 @@ def _add_files(writer: archive.Writer, name: str) -> int:
     return count
 
 
-def _check_fits(path: Path, manifest: dict[str, Any], database: Database) -> None:
+def check_fits(path: Path, manifest: dict[str, Any], database: Database) -> None:
+    """Raises Invalid if the backup is of another kind of database or of a newer version."""
     if manifest["database"] != database.member:
         kinds = ("SQLite", "PostgreSQL")
         server_kind, backup_kind = kinds if database.member == Sqlite.member else kinds[::-1]

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from common.problems import Refused
 from common.words import counted
+from hitserver.backup.drill import note_backup, try_backup, try_newest
 from hitserver.backup.outdated import outdated
 from hitserver.backup.service import back_up
 
@@ -21,7 +22,12 @@ class Command(BaseCommand):
             "file", type=Path, nargs="?", help="the file to write, such as hitserver.tar.gz; replaces an existing file"
         )
         parser.add_argument("--without-key", action="store_true", help="leave the secret key out")
-
+        parser.add_argument(
+            "--verify",
+            action="store_true",
+            help="make no backup; restore the newest one that this machine made, or FILE, beside the server’s data, "
+            "check it and remove it again",
+        )
         parser.add_argument(
             "--outdated",
             action="store_true",
@@ -34,6 +40,9 @@ class Command(BaseCommand):
         if options["outdated"]:
             self._list_outdated(file, remove=options["remove"])
             return
+        if options["verify"]:
+            self._verify(file)
+            return
         if file is None:
             raise CommandError("Name the file to write, such as hitserver.tar.gz.")
         try:
@@ -42,10 +51,27 @@ class Command(BaseCommand):
             raise CommandError(str(refused)) from None
         except OSError as error:
             raise CommandError(f"{error.filename or file}: {error.strerror or error}.") from None
+        note_backup(file, outcome)
         size = file.stat().st_size / 1024**2
         self.stdout.write(f"{file}: {counted(outcome.rows, 'row')}, {counted(outcome.files, 'file')}, {size:,.1f} MB.")
         if not without_key:
             self.stdout.write("It contains the secret key and personal data. Keep it where only you can read it.")
+
+    def _verify(self, file: Path | None) -> None:
+        if file is not None:
+            try:
+                self.stdout.write(f"{file}: {try_backup(file)}")
+            except Refused as refused:
+                raise CommandError(str(refused)) from None
+            except OSError as error:
+                raise CommandError(f"{error.filename or file}: {error.strerror or error}.") from None
+            return
+        note = try_newest()
+        if note is None:
+            raise CommandError("This machine has made no backup that is still there. Make one: manage.py backup FILE")
+        if not note.works:
+            raise CommandError(f"{note.path} does not work. {note.outcome}")
+        self.stdout.write(f"{note.path}: {note.outcome}")
 
     def _list_outdated(self, folder: Path | None, *, remove: bool) -> None:
         if folder is not None and not folder.is_dir():
