@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from common.problems import Refused
 from common.words import counted
 from hitserver.backup.outdated import outdated
-from hitserver.backup.service import back_up
+from hitserver.backup.service import back_up, changed_rows
 
 
 class Command(BaseCommand):
@@ -28,6 +28,9 @@ class Command(BaseCommand):
             help="make no backup; list the copies on this server, and the backups in the folder FILE, that still "
             "contain workers' data that were deleted later",
         )
+        parser.add_argument(
+            "--compare", action="store_true", help="make no backup; list what the database has more or less than FILE"
+        )
         parser.add_argument("--remove", action="store_true", help="with --outdated: delete these files")
 
     def handle(self, *args: Any, file: Path | None, without_key: bool, **options: Any) -> None:
@@ -36,6 +39,9 @@ class Command(BaseCommand):
             return
         if file is None:
             raise CommandError("Name the file to write, such as hitserver.tar.gz.")
+        if options["compare"]:
+            self._compare(file)
+            return
         try:
             outcome = back_up(file, with_key=not without_key)
         except Refused as refused:
@@ -46,6 +52,18 @@ class Command(BaseCommand):
         self.stdout.write(f"{file}: {counted(outcome.rows, 'row')}, {counted(outcome.files, 'file')}, {size:,.1f} MB.")
         if not without_key:
             self.stdout.write("It contains the secret key and personal data. Keep it where only you can read it.")
+
+    def _compare(self, file: Path) -> None:
+        try:
+            changes = changed_rows(file)
+        except Refused as refused:
+            raise CommandError(str(refused)) from None
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror or error}.") from None
+        for table, difference in changes.items():
+            self.stdout.write(f"{table}: {counted(abs(difference), 'row')} {'more' if difference > 0 else 'fewer'}")
+        if not changes:
+            self.stdout.write("Every table has as many rows as in the backup.")
 
     def _list_outdated(self, folder: Path | None, *, remove: bool) -> None:
         if folder is not None and not folder.is_dir():
