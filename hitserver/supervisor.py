@@ -152,7 +152,7 @@ class Supervisor:
 def listen(bind: str, port: int) -> socket.socket:
     """The web server's socket, bound before anything starts. Raises SystemExit if the port is in use.
 
-    A socket that systemd holds comes first. It stays open during a restart, so that visitors wait and nobody is refused.
+    A socket that systemd holds comes first. It stays open during a restart: visitors wait, and nobody is refused.
     """
     if inherited := socket_from_systemd():
         inherited.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)

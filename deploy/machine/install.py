@@ -12,7 +12,6 @@ import re
 import secrets
 import shutil
 import socket
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,9 +105,7 @@ def origin() -> str:
 def check_machine(steps: Steps) -> None:
     """Raises Failure if the rest would fail later."""
     if not steps.dry_run and os.geteuid() != 0:
-        raise Failure(
-            "script/install changes the machine, so it needs root: sudo script/install … (--dry-run does not)"
-        )
+        raise Failure("script/install changes the machine, so it needs root: sudo script/install (--dry-run does not).")
     release = dict(re.findall(r'^(\w+)="?([^"\n]*)', Path("/etc/os-release").read_text(), re.MULTILINE))
     name = release.get("PRETTY_NAME", "this system")
     if shutil.which("apt-get") is None:
@@ -116,8 +113,6 @@ def check_machine(steps: Steps) -> None:
             f"script/install knows Debian and Ubuntu; this is {name}. By hand you need Python 3.11 with venv, git, "
             "PostgreSQL and a web server with TLS: docs/installing.md, “Other systems”."
         )
-    if sys.version_info < (3, 11):
-        raise Failure(f"{name} has Python {platform.python_version()}; HITServer needs 3.11. Use Debian 12 or newer.")
     if (release.get("ID"), release.get("VERSION_ID")) not in (("debian", "12"), ("debian", "13")):
         steps.say(f"  This is {name}. Debian 12 and 13 are what script/install was written for; others may differ.")
     free = shutil.disk_usage("/opt" if Path("/opt").is_dir() else "/").free / 1024**3
@@ -131,10 +126,8 @@ def install_debian_packages(steps: Steps, wishes: Wishes) -> None:
     packages += ["postgresql"] if wishes.postgres else []
     packages += ["redis-server"] if wishes.redis else []
     packages += ["caddy"] if wishes.proxy else []
-    status = "${db:Status-Status}"
-    missing = [
-        name for name in packages if not succeeds("sh", "-c", f"dpkg-query -Wf '{status}' {name} | grep -qx installed")
-    ]
+    query = "dpkg-query -Wf '${db:Status-Status}' %s | grep -qx installed"
+    missing = [name for name in packages if not succeeds("sh", "-c", query % name)]
     if not missing:
         steps.say("  all are there")
         return
@@ -162,22 +155,16 @@ def make_postgres_database(layout: Layout, steps: Steps) -> None:
     if not steps.dry_run and not succeeds("pg_isready", "--quiet"):
         # Without systemd, Debian's package does not start it.
         steps.run("service", "postgresql", "start")
-        if not any(succeeds("pg_isready", "--quiet") or time.sleep(1) for _ in range(30)):
+        if not succeeds("sh", "-c", "for i in $(seq 30); do pg_isready -q && exit; sleep 1; done; exit 1"):
             raise Failure("PostgreSQL does not answer. Look at: journalctl -u postgresql@*, and /var/log/postgresql")
-    has = "SELECT count(*) FROM {} WHERE {} = 'hitserver'"
-    for table, column, command in (
-        ("pg_roles", "rolname", ("createuser", layout.user)),
-        (
-            "pg_database",
-            "datname",
-            ("createdb", "--owner", layout.user, "--encoding=UTF8", "--template=template0", "hitserver"),
-        ),
+    database = ("createdb", "--owner", layout.user, "--encoding=UTF8", "--template=template0", layout.user)
+    for what, table, column, command in (
+        ("role", "pg_roles", "rolname", ("createuser", layout.user)),
+        ("database", "pg_database", "datname", database),
     ):
-        query = ("psql", "--no-psqlrc", "-tAc", has.format(table, column))
+        query = ("psql", "--no-psqlrc", "-tAc", f"SELECT count(*) FROM {table} WHERE {column} = '{layout.user}'")
         if not steps.dry_run and output(query, user="postgres").strip() == "1":
-            steps.say(
-                f"  {column.removesuffix('name').replace('dat', 'database').replace('rol', 'role')} hitserver is there"
-            )
+            steps.say(f"  the {what} {layout.user} is there")
         else:
             steps.run(*command, user="postgres")
 
@@ -194,14 +181,14 @@ def write_settings(layout: Layout, steps: Steps, wishes: Wishes) -> None:
         "HITSERVER_WEB_WORKERS": str(max(2, min(8, os.cpu_count() or 2))),
     }
     for name, value in values.items():
-        text = re.sub(rf"^{name}=[ \t]*$", lambda _, line=f"{name}={value}": line, text, flags=re.MULTILINE)
+        text = re.sub(rf"^{name}=[ \t]*$", f"{name}={value}", text, flags=re.MULTILINE)
     if not steps.write(layout.settings_file, text, mode=0o600):
         steps.say(f"  {layout.settings_file} stays as it is")
     hosts = layout.environment().get("HITSERVER_ALLOWED_HOSTS", wishes.domain).split(",")
     if not steps.dry_run and wishes.domain not in hosts:
         raise Failure(
-            f"{layout.settings_file} allows {', '.join(hosts)} and not {wishes.domain}. Add it to HITSERVER_ALLOWED_HOSTS "
-            "there, first in the list, then run this again."
+            f"{layout.settings_file} allows {', '.join(hosts)} and not {wishes.domain}. Write it first into the list "
+            "HITSERVER_ALLOWED_HOSTS there, then run this again."
         )
 
 
@@ -271,18 +258,15 @@ def make_administrator(layout: Layout, steps: Steps, name: str) -> str:
 
 
 def main() -> None:
+    os.umask(0o022)
     parser = argparse.ArgumentParser(prog="script/install", description="Install HITServer on this machine.")
     parser.add_argument("--domain", help="the name that leads to this machine; gets a certificate from Let's Encrypt")
     parser.add_argument("--name", help="without a public name: what browsers of your network call this machine")
     parser.add_argument("--database", choices=("postgres", "sqlite"), default="postgres", help="default: %(default)s")
-    parser.add_argument(
-        "--redis", action="store_true", help="Redis as the task queue, for several machines or much work"
-    )
+    parser.add_argument("--redis", action="store_true", help="Redis as the task queue, as for several machines")
     parser.add_argument("--models", action="store_true", help="also what runs language models (several GB)")
     parser.add_argument("--no-proxy", action="store_true", help="no Caddy: there is a web server in front already")
-    parser.add_argument(
-        "--administrator", default="admin", metavar="NAME", help="the first user (default: %(default)s)"
-    )
+    parser.add_argument("--administrator", default="admin", metavar="NAME", help="first user (default: %(default)s)")
     parser.add_argument("--from", dest="source", default="", metavar="SOURCE", help=SOURCE_HELP)
     parser.add_argument("--version", default="", help="tag, branch or commit (default: what SOURCE has)")
     parser.add_argument("--dry-run", action="store_true", help="print what it would do, and change nothing")

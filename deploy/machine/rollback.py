@@ -6,6 +6,7 @@ script/rollback [--yes]
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from deploy.machine.layout import Layout, layout_at
@@ -23,7 +24,7 @@ def rollback(layout: Layout, steps: Steps, *, sure: bool) -> None:
     if record.tables_changed and not Path(record.backup).is_file():
         raise Failure(f"The backup from before the upgrade is missing: {record.backup}. Put it back there first.")
     steps.say(
-        f"On {record.at[:16].replace('T', ' ')} UTC this server was upgraded from {record.before} to {record.after}."
+        f"The last upgrade was from {record.before} to {record.after}, at {record.at[:16].replace('T', ' ')} UTC."
     )
     if record.tables_changed:
         steps.say("The upgrade changed tables, so the data go back to the backup from before it. What is newer:\n")
@@ -38,6 +39,7 @@ def rollback(layout: Layout, steps: Steps, *, sure: bool) -> None:
 
 
 def main() -> None:
+    os.umask(0o022)
     parser = argparse.ArgumentParser(prog="script/rollback", description="Go back to before the last upgrade.")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--home", type=Path, default=Layout.home, help=argparse.SUPPRESS)

@@ -101,7 +101,7 @@ def start_unit(
     unit.read(release / "deploy" / "systemd" / "hitserver.service")
     command = shlex.split(unit["Service"]["ExecStart"].replace(str(Layout().current), str(release)))
     with log.open("ab") as output:
-        return subprocess.Popen(
+        process: subprocess.Popen[bytes] = subprocess.Popen(
             [*command, *arguments],
             env=layout.environment() | (environment or {}),
             cwd=release,
@@ -111,6 +111,7 @@ def start_unit(
             start_new_session=True,
             **identity(layout.user),
         )
+    return process
 
 
 def wait_until_healthy(layout: Layout, *, port: int = 0, process: subprocess.Popen[bytes] | None = None) -> None:

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 
 class Failure(Exception):
@@ -36,7 +37,7 @@ class Steps:
         folder: Path | None = None,
         quiet: bool = False,
     ) -> str:
-        """What the command printed. Raises Failure with the end of it if the command fails. ``quiet`` shows no command."""
+        """What the command printed. Raises Failure with the end of that if it fails. ``quiet`` shows no command."""
         words = [str(word) for word in command]
         if self.dry_run or not quiet:
             self.say(f"  $ {'runuser -u ' + user + ' -- ' if user else ''}{shlex.join(words)}")
@@ -90,7 +91,7 @@ def output(
 ) -> str:
     """What a command printed; nobody sees it before. Raises Failure if it fails."""
     try:
-        done = subprocess.run(
+        done: subprocess.CompletedProcess[str] = subprocess.run(
             command,
             env=environment,
             cwd=folder or "/",
@@ -123,7 +124,7 @@ def ids_of(user: str) -> tuple[int, int]:
     return entry.pw_uid, entry.pw_gid
 
 
-def identity(user: str) -> dict[str, int | list[int]]:
+def identity(user: str) -> dict[str, Any]:
     """Parameters of ``subprocess`` that run a program as this user; none if it runs as who we are."""
     if not user:
         return {}

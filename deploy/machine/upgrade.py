@@ -2,14 +2,15 @@
 
     script/upgrade [VERSION] [--from REPOSITORY_OR_FOLDER]
 
-Until the old version has stopped, nothing of it is touched. The new version first runs on a port of its own, where nobody
-but this program asks it: if it fails there, nobody's work is in the tables that are put back.
+Until the old version has stopped, nothing of it is touched. The new version first runs on a port of its own, where
+only this program asks it: if it fails there, nobody's work is in the tables that are put back.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shutil
 import signal
@@ -135,8 +136,8 @@ def back_up(layout: Layout, steps: Steps, release: Path, name: str, *, new_table
         file.unlink()
         needed = ROOM_FOR_RESTORING * size / 1024**2
         raise Failure(
-            f"There is too little space: {folder} has {free / 1024**2:,.0f} MB left, and to change the tables, and to put "
-            f"them back if that fails, takes {needed:,.0f} MB. Make room, then run this again."
+            f"There is too little space: {folder} has {free / 1024**2:,.0f} MB left. To change the tables, and to "
+            f"put them back if that fails, takes {needed:,.0f} MB. Make room, then run this again."
         )
     return file
 
@@ -171,7 +172,7 @@ def switch(layout: Layout, steps: Steps, release: Path) -> None:
 
 
 def go_back(layout: Layout, steps: Steps, services: Services, record: Record) -> None:
-    """Puts the old version back, and its tables if they may have changed. Whatever is in them now is backed up first."""
+    """Puts the old version back, and its tables if they may have changed. What is in them now is backed up first."""
     old = layout.releases / record.before
     steps.step(f"Back to {record.before}")
     services.stop()
@@ -212,6 +213,7 @@ def run(name: str, work: Callable[[], None]) -> NoReturn:
 
 
 def main() -> None:
+    os.umask(0o022)
     parser = argparse.ArgumentParser(prog="script/upgrade", description="Upgrade this machine's HITServer.")
     parser.add_argument("version", nargs="?", default="", help="a tag, branch or commit (default: the newest tag)")
     parser.add_argument(
