@@ -61,6 +61,8 @@ class Child:
         # There is only one thread, so the work between fork and exec is safe.
         self.process = subprocess.Popen(
             self.command,
+            # Gunicorn would report to systemd by itself, too early.
+            env={name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"},
             pass_fds=self.pass_fds,
             stdin=subprocess.DEVNULL,
             process_group=0,

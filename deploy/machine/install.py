@@ -157,13 +157,17 @@ def make_postgres_database(layout: Layout, steps: Steps) -> None:
         steps.run("service", "postgresql", "start")
         if not succeeds("sh", "-c", "for i in $(seq 30); do pg_isready -q && exit; sleep 1; done; exit 1"):
             raise Failure("PostgreSQL does not answer. Look at: journalctl -u postgresql@*, and /var/log/postgresql")
-    database = ("createdb", "--owner", layout.user, "--encoding=UTF8", "--template=template0", layout.user)
-    for what, table, column, command in (
-        ("role", "pg_roles", "rolname", ("createuser", layout.user)),
-        ("database", "pg_database", "datname", database),
+    encoding = ("--encoding=UTF8", "--template=template0")
+    for what, names, command in (
+        ("role", "SELECT rolname FROM pg_roles", ("createuser", layout.user)),
+        (
+            "database",
+            "SELECT datname FROM pg_database",
+            ("createdb", "--owner", layout.user, *encoding, layout.user),
+        ),
     ):
-        query = ("psql", "--no-psqlrc", "-tAc", f"SELECT count(*) FROM {table} WHERE {column} = '{layout.user}'")
-        if not steps.dry_run and output(query, user="postgres").strip() == "1":
+        query = ("psql", "--no-psqlrc", "--tuples-only", "--no-align", "--command", names)
+        if not steps.dry_run and layout.user in output(query, user="postgres").split():
             steps.say(f"  the {what} {layout.user} is there")
         else:
             steps.run(*command, user="postgres")

@@ -94,7 +94,7 @@ class Layout:
 
 
 def layout_at(home: Path) -> Layout:
-    """The machine's installation. In another folder: one that has its settings and backups in there, run by its owner."""
+    """The machine's installation. In another folder: one with its settings and backups in there, run by its owner."""
     if home == Layout.home:
         return Layout()
     home = home.absolute()
