@@ -170,6 +170,8 @@ def discard(layout: Layout, release: Path) -> None:
 
 def prune(layout: Layout, steps: Steps, *, kept: set[Path]) -> None:
     """Deletes all but the newest versions. Those in ``kept`` stay, however old."""
+    for draft in layout.releases.glob(".*"):  # what an interrupted upgrade left
+        shutil.rmtree(draft)
     releases = sorted(layout.releases.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
     for release in releases[KEPT_RELEASES:]:
         if release not in kept:

@@ -84,23 +84,27 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
         discard(layout, new)
         raise
     changes = not succeeds(*manage(layout, new, "migrate", "--check"), user=layout.user, environment=settings)
-    steps.say("  The new version changes tables." if changes else "  The new version changes no tables.")
     services = services_of(layout, steps)
-    steps.step("3. Stop the server and back it up")
+    steps.step("3. Back up" + (", with the server stopped, because the new version changes tables" if changes else ""))
     stopped = time.monotonic()
     try:
-        services.stop()
+        if changes:
+            services.stop()
         backup = back_up(layout, steps, old, f"before-{new.name}", new_tables=changes)
     except BaseException:
-        steps.say("\nThe backup failed. The old version starts again; nothing was changed.")
-        services.start()
+        steps.say("\nThere is no backup, so nothing was changed. The old version runs.")
+        if changes:
+            services.start()
         raise
     record = Record(old.name, new.name, str(backup), changes, datetime.now(UTC).isoformat(timespec="seconds"))
     record.write(layout)
     try:
-        steps.step("4. Change the tables and try the new version, on a port of its own")
+        steps.step("4. Try the new version on a port of its own" + (", which changes the tables" if changes else ""))
         try_out(layout, steps, new)
         steps.step("5. Start the new version")
+        if not changes:
+            stopped = time.monotonic()
+            services.stop()
         switch(layout, steps, new)
         services.start()
         wait_until_healthy(layout)
@@ -109,9 +113,9 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
         if isinstance(error, Failure):
             raise Failure(f"{error}\n\nThe upgrade failed, and {old.name} runs again with its data.") from None
         raise
+    away, took = time.monotonic() - stopped, time.monotonic() - began
     touch(new)
     prune(layout, steps, kept={old, new})
-    away, took = time.monotonic() - stopped, time.monotonic() - began
     steps.say(
         f"\n{new.name} runs. The server was away for {away:.0f} s; everything took {took:.0f} s.\n"
         f"The backup from before is {backup}. script/rollback goes back to {old.name}."
