@@ -57,6 +57,11 @@ class Layout:
     def record(self) -> Path:
         return self.home / "last-upgrade.json"
 
+    @property
+    def unfinished(self) -> Path:
+        """The record of an upgrade while it runs. If nothing else runs, that upgrade was cut off."""
+        return self.home / "unfinished-upgrade.json"
+
     def current_release(self) -> Path:
         """The folder of the version that runs. Raises Failure if there is none."""
         if not (self.current / "manage.py").is_file():

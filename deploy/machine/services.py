@@ -47,8 +47,9 @@ class Systemd:
         self.lock: IO[str] | None = None
 
     def stop(self) -> None:
-        self.lock = self.lock_file.open("w")
-        flock(self.lock, LOCK_EX)
+        if self.lock is None:
+            self.lock = self.lock_file.open("w")
+            flock(self.lock, LOCK_EX)
         # A backup that runs is waited for; the timer begins no other.
         self.steps.run("systemctl", "stop", "hitserver-backup.timer")
         self.steps.run("systemctl", "stop", *SERVICES)

@@ -47,15 +47,17 @@ class Record:
     tables_changed: bool
     at: str
 
-    def write(self, layout: Layout) -> None:
-        draft = layout.record.with_suffix(".new")
+    def write(self, path: Path) -> None:
+        draft = path.with_suffix(".new")
         draft.write_text(json.dumps(asdict(self), indent=2) + "\n")
-        draft.replace(layout.record)
+        draft.replace(path)
 
 
 def read_record(layout: Layout) -> Record:
+    """The upgrade to undo: one that was cut off, or else the last."""
     try:
-        return Record(**json.loads(layout.record.read_text()))
+        path = layout.unfinished if layout.unfinished.exists() else layout.record
+        return Record(**json.loads(path.read_text()))
     except FileNotFoundError:
         raise Failure("There was no upgrade, so there is nothing to go back to.") from None
 
@@ -68,8 +70,8 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
     """Raises Failure if the server still runs the old version; its text says why."""
     began = time.monotonic()
     old = layout.current_release()
-    if layout.record.exists() and read_record(layout).before == old.name:
-        raise Failure("An earlier upgrade was interrupted while it changed the tables. Run script/rollback first.")
+    if layout.unfinished.exists():
+        raise Failure("An earlier upgrade was cut off while it changed the tables. Run script/rollback first.")
     steps.step(f"1. Get the new version from {source.address}")
     new = fetch(layout, steps, source, version)
     if new == old:
@@ -97,7 +99,7 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
             services.start()
         raise
     record = Record(old.name, new.name, str(backup), changes, datetime.now(UTC).isoformat(timespec="seconds"))
-    record.write(layout)
+    record.write(layout.unfinished)
     try:
         steps.step("4. Try the new version on a port of its own" + (", which changes the tables" if changes else ""))
         try_out(layout, steps, new)
@@ -109,11 +111,15 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
         services.start()
         wait_until_healthy(layout)
     except BaseException as error:
-        go_back(layout, steps, services, record)
+        if changes or layout.current_release() != old:
+            go_back(layout, steps, services, record)
+        else:
+            layout.unfinished.unlink()
         if isinstance(error, Failure):
             raise Failure(f"{error}\n\nThe upgrade failed, and {old.name} runs again with its data.") from None
         raise
     away, took = time.monotonic() - stopped, time.monotonic() - began
+    layout.unfinished.replace(layout.record)
     touch(new)
     prune(layout, steps, kept={old, new})
     steps.say(
@@ -196,7 +202,7 @@ def go_back(layout: Layout, steps: Steps, services: Services, record: Record) ->
         steps.say("".join(f"  {line}\n" for line in said.splitlines()).rstrip())
     services.start()
     wait_until_healthy(layout)
-    layout.record.unlink()
+    (layout.unfinished if layout.unfinished.exists() else layout.record).unlink()
 
 
 def run(name: str, work: Callable[[], None]) -> NoReturn:
