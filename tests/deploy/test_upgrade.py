@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -152,5 +151,5 @@ def test_a_version_that_does_not_start_stops_nobody(machine: Machine) -> None:
     assert failed.returncode == 1
     assert "this version does not start" in failed.stderr
     assert machine.layout.current_release() == first and machine.healthy()
-    assert os.readlink(machine.layout.current) == str(first)
+    assert machine.layout.current.readlink() == first
     assert (machine.layout.home / "var" / "server.pid").read_text() == pid
