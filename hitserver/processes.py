@@ -4,12 +4,15 @@ import ctypes
 import os
 import resource
 import signal
+import socket
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PORT_FILE = "port"
+# systemd passes its sockets after the three standard streams (sd_listen_fds).
+FIRST_SYSTEMD_SOCKET = 3
 
 
 def die_with_parent() -> None:
@@ -20,6 +23,27 @@ def die_with_parent() -> None:
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended while we asked
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+def socket_from_systemd() -> socket.socket | None:
+    """The first socket that systemd passed to this process; None if there is none. Children are not shown it."""
+    for_this_process = os.environ.pop("LISTEN_PID", "") == str(os.getpid())
+    sockets = os.environ.pop("LISTEN_FDS", "")
+    os.environ.pop("LISTEN_FDNAMES", None)
+    if not for_this_process or not sockets.isdigit() or not int(sockets):
+        return None
+    os.set_inheritable(FIRST_SYSTEMD_SOCKET, False)
+    return socket.socket(fileno=FIRST_SYSTEMD_SOCKET)
+
+
+def tell_systemd(state: str) -> None:
+    """Reports to systemd, if it started this process as a service of the type ``notify``."""
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        # An @ stands for a name that is not in the file system.
+        sender.sendto(state.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 def limit_memory(most_bytes: int) -> None:

@@ -26,6 +26,12 @@ VAR = env.path("HITSERVER_VAR", BASE_DIR / "var")
 DEBUG = env.flag("HITSERVER_DEBUG", False)
 if PRODUCTION and DEBUG:
     raise EnvError("HITSERVER_DEBUG", "1", "0 in production, where error pages must not show secrets")
+if not env.flag("HITSERVER_ALLOW_ROOT", False) and PRODUCTION and os.geteuid() == 0:
+    raise ImproperlyConfigured(
+        "HITServer does not run as root in production: a fault would reach the whole machine, and the server could not "
+        "open the files that root makes. Run it as its own user (after script/install: sudo hitserver COMMAND). "
+        "HITSERVER_ALLOW_ROOT=1 runs it anyway."
+    )
 
 # The warning at the start of a server whose folder others can open.
 OPEN_FOLDER = private_folder(VAR)

@@ -1,6 +1,6 @@
 """Starts the server's processes, keeps them running and stops them together.
 
-    python -m hitserver.supervisor [--bind ADDRESS] [--port PORT] [--no-worker]
+    python -m hitserver.supervisor [--bind ADDRESS] [--port PORT] [--no-worker | --no-models | --only-models]
 
 Every child leads its own process group. A child that ends is started again, after a pause that doubles while it keeps
 ending early. SIGTERM and SIGINT stop all children. Those that do not stop in time are killed, immediately on a second
@@ -27,7 +27,7 @@ from django.core.exceptions import ImproperlyConfigured
 from generation.backends.requirements import NONE_HERE, runnable
 from hitserver.celery import MODEL_QUEUE
 from hitserver.private import keep_new_files_private
-from hitserver.processes import die_with_parent, forget_port, note_port
+from hitserver.processes import die_with_parent, forget_port, note_port, socket_from_systemd, tell_systemd
 
 STOP_SECONDS = 10.0
 START_SECONDS = 60.0
@@ -61,6 +61,8 @@ class Child:
         # There is only one thread, so the work between fork and exec is safe.
         self.process = subprocess.Popen(
             self.command,
+            # Gunicorn would report to systemd by itself, too early.
+            env={name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"},
             pass_fds=self.pass_fds,
             stdin=subprocess.DEVNULL,
             process_group=0,
@@ -150,7 +152,13 @@ class Supervisor:
 
 
 def listen(bind: str, port: int) -> socket.socket:
-    """The web server's socket, bound before anything starts. Raises SystemExit if the port is in use."""
+    """The web server's socket, bound before anything starts. Raises SystemExit if the port is in use.
+
+    A socket that systemd holds comes first. It stays open during a restart: visitors wait, and nobody is refused.
+    """
+    if inherited := socket_from_systemd():
+        inherited.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        return inherited
     family = socket.AF_INET6 if ":" in bind else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -214,9 +222,12 @@ def worker(queue: str) -> Child:
     )
 
 
-def workers() -> list[Child]:
+def workers(*, with_models: bool) -> list[Child]:
     """One worker for each queue, so that none waits behind another, and the scheduler."""
-    return [*map(worker, available_queues()), *suggesters(), celery("scheduler", "beat", "--pidfile=")]
+    scheduler = celery("scheduler", "beat", "--pidfile=")
+    if with_models:
+        return [*map(worker, available_queues()), *suggesters(), scheduler]
+    return [*(worker(queue) for queue in settings.WORKER_QUEUES if queue != MODEL_QUEUE), scheduler]
 
 
 def suggesters() -> list[Child]:
@@ -267,9 +278,24 @@ def wait_until_ready(supervisor: Supervisor, server: Child, host: str, port: int
     return False
 
 
-def serve(bind: str, port: int, *, with_worker: bool) -> int:
+def work_on_models() -> int:
+    """Runs what needs language models, and nothing else: no pages, no scheduler, no changes of tables."""
+    if not runnable():
+        raise SystemExit(f"Nothing to do: this machine runs no language models. {NONE_HERE}")
+    supervisor = Supervisor([worker(MODEL_QUEUE), *suggesters()])
+    supervisor.catch_signals()
+    tell_systemd("READY=1")
+    say("HITServer works on language models (Ctrl-C stops it)")
+    try:
+        supervisor.run()
+    finally:
+        supervisor.stop()
+    return 0
+
+
+def serve(bind: str, port: int, *, with_worker: bool, with_models: bool) -> int:
     listener = listen(bind, port)
-    port = listener.getsockname()[1]
+    bind, port = listener.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(bind, bind)  # noqa: S104 - asked for, not chosen
     os.environ["HITSERVER_BIND"], os.environ["HITSERVER_PORT"] = bind, str(port)
     note_port(settings.VAR, port)
@@ -278,7 +304,7 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
     warn(bind)
     welcome = prepare()
     server = web(listener)
-    supervisor = Supervisor([server, *(workers() if with_worker else [])])
+    supervisor = Supervisor([server, *(workers(with_models=with_models) if with_worker else [])])
     supervisor.catch_signals()
     server.start()
     try:
@@ -290,8 +316,10 @@ def serve(bind: str, port: int, *, with_worker: bool) -> int:
         say(f"HITServer is ready at http://{f'[{host}]' if ':' in host else host}:{port}/ (Ctrl-C stops it)")
         if welcome:
             say(welcome)
+        tell_systemd("READY=1")
         supervisor.run()
     finally:
+        tell_systemd("STOPPING=1")
         supervisor.stop()
         forget_port(settings.VAR)
         listener.close()
@@ -330,10 +358,15 @@ def main() -> int:
     parser.add_argument("--bind", default=bind, help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=port, help="port; 0 picks a free one (default: %(default)s)")
     parser.add_argument("--no-worker", action="store_true", help="web only: no task workers and no scheduler")
+    models = parser.add_mutually_exclusive_group()
+    models.add_argument("--no-models", action="store_true", help="leave language models to other processes")
+    models.add_argument("--only-models", action="store_true", help="only what runs language models: no web server")
     options = parser.parse_args()
     if not 0 <= options.port <= 65535:
         parser.error(f"--port is {options.port}; it must be from 0 to 65535.")
-    return serve(options.bind, options.port, with_worker=not options.no_worker)
+    if options.only_models:
+        return work_on_models()
+    return serve(options.bind, options.port, with_worker=not options.no_worker, with_models=not options.no_models)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from annotation.studies.image_files import COPIES, UPLOADS
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 from hitserver.backup import archive
-from hitserver.backup.databases import Database, Sqlite, copy_sqlite, holds_data, this_database
+from hitserver.backup.databases import ALWAYS_FILLED, Database, Sqlite, copy_sqlite, holds_data, this_database
 from hitserver.backup.outdated import deletions_since
 from hitserver.version import version
 
@@ -91,6 +91,15 @@ def restore(path: Path, *, force: bool = False) -> Outcome:
             call_command("migrate", interactive=False, verbosity=0)
             notes.append("The backup was made by an older version; its tables were brought up to date.")
     return Outcome(sum(manifest["rows"].values()), files, manifest["made_at"], tuple(notes))
+
+
+def changed_rows(path: Path) -> dict[str, int]:
+    """How many rows more (or fewer) each table has than in a backup. Raises Invalid if the backup is damaged."""
+    with _workplace(Path(settings.VAR)) as folder:
+        before = archive.unpack(path, folder)["rows"]
+    now = this_database().rows()
+    tables = sorted((before.keys() | now.keys()) - ALWAYS_FILLED)
+    return {table: more for table in tables if (more := now.get(table, 0) - before.get(table, 0))}
 
 
 def copy_before_migrating() -> Path | None:

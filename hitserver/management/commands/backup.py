@@ -11,7 +11,7 @@ from common.problems import Refused
 from common.words import counted
 from hitserver.backup.drill import note_backup, try_backup, try_newest
 from hitserver.backup.outdated import outdated
-from hitserver.backup.service import back_up
+from hitserver.backup.service import back_up, changed_rows
 
 
 class Command(BaseCommand):
@@ -34,6 +34,9 @@ class Command(BaseCommand):
             help="make no backup; list the copies on this server, and the backups in the folder FILE, that still "
             "contain workers' data that were deleted later",
         )
+        parser.add_argument(
+            "--compare", action="store_true", help="make no backup; list what the database has more or less than FILE"
+        )
         parser.add_argument("--remove", action="store_true", help="with --outdated: delete these files")
 
     def handle(self, *args: Any, file: Path | None, without_key: bool, **options: Any) -> None:
@@ -45,6 +48,9 @@ class Command(BaseCommand):
             return
         if file is None:
             raise CommandError("Name the file to write, such as hitserver.tar.gz.")
+        if options["compare"]:
+            self._compare(file)
+            return
         try:
             outcome = back_up(file, with_key=not without_key)
         except Refused as refused:
@@ -72,6 +78,18 @@ class Command(BaseCommand):
         if not note.works:
             raise CommandError(f"{note.path} does not work. {note.outcome}")
         self.stdout.write(f"{note.path}: {note.outcome}")
+
+    def _compare(self, file: Path) -> None:
+        try:
+            changes = changed_rows(file)
+        except Refused as refused:
+            raise CommandError(str(refused)) from None
+        except OSError as error:
+            raise CommandError(f"{file}: {error.strerror or error}.") from None
+        for table, difference in changes.items():
+            self.stdout.write(f"{table}: {counted(abs(difference), 'row')} {'more' if difference > 0 else 'fewer'}")
+        if not changes:
+            self.stdout.write("Every table has as many rows as in the backup.")
 
     def _list_outdated(self, folder: Path | None, *, remove: bool) -> None:
         if folder is not None and not folder.is_dir():
