@@ -21,6 +21,7 @@ class LanguageModel(models.Model):
     class Backend(models.TextChoices):
         TRANSFORMERS = "transformers", "transformers (a hub name, a folder or a GGUF file)"
         LLAMA_CPP = "llama_cpp", "llama.cpp (a GGUF file)"
+        VLLM = "vllm", "vLLM (a hub name or a folder, on GPUs)"
         OPENAI = "openai", "a server that speaks the OpenAI API"
 
     class Check(models.TextChoices):
@@ -34,7 +35,9 @@ class LanguageModel(models.Model):
     revision = models.CharField(max_length=100, blank=True)
     dtype = models.CharField(max_length=20, default="auto")
     device = models.CharField(max_length=20, default="auto")
-    base_url = models.CharField(max_length=300, blank=True)
+    base_url = models.CharField(
+        max_length=2000, blank=True, help_text="One address, or several with commas between them, each with *WEIGHT."
+    )
     key_variable = models.CharField(max_length=100, blank=True)
     chat = models.BooleanField(default=False)
     options = models.JSONField(default=dict, blank=True)

@@ -31,6 +31,10 @@ class ServerAway(BackendError):
         self.pause = pause
 
 
+class EngineDied(BackendError):
+    """The engine behind a backend has ended, and the backend with it. Another one can be opened."""
+
+
 def is_device_broken(error: BaseException | None) -> bool:
     """Whether a device reported an error after which this process can no longer use it (CUDA calls it sticky)."""
     while error is not None:

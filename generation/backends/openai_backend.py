@@ -1,6 +1,7 @@
 """The backend ``openai``: any server with the OpenAI API (vLLM, llama.cpp, transformers serve, a hosted model).
 
-Options: ``concurrency`` (calls at once), ``timeout`` (seconds for one call), ``retries`` (of calls that were answered
+The address may be a list of servers with weights (see ``addresses``). Options: ``concurrency`` (calls at once, of each
+server times its weight), ``timeout`` (seconds for one call), ``retries`` (of calls that were answered
 with 429 or 5xx, timed out or broke off; each waits longer), ``context`` (tokens, if the server does not report it),
 ``server`` (a name of ``openai_servers.SERVERS``, detected if missing), ``logprobs`` (raw or processed: which
 distribution the server's log-probabilities belong to). Token counts are the server's; ``count_tokens`` is an estimate,
@@ -16,11 +17,12 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from generation.backends.addresses import read_addresses
 from generation.backends.base import BackendError, Facts, Generated, ModelSpec, NotGenerated, OnDone, Outcome, Request
 from generation.backends.model_origin import versions
 from generation.backends.openai_answers import Answer
-from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
-from generation.backends.openai_servers import server_by_description, server_by_name, server_by_owners
+from generation.backends.openai_client import RETRIES, TIMEOUT
+from generation.backends.openai_pool import Servers
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -51,30 +53,29 @@ class OpenAIBackend:
             )
         self._processed = mode == PROCESSED
         self._options = replace(spec, options=tuple(options.items())).checked_options(OPTIONS)
-        self._client = Client(
-            spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
+        self._servers = Servers(
+            spec,
+            timeout=self._options.get("timeout", TIMEOUT),
+            retries=self._options.get("retries", RETRIES),
+            kind=kind,
         )
-        server = server_by_name(kind) if kind is not None else server_by_description(self._client.api())
-        self._listing = Listing() if server is not None and not server.lists_models else self._client.listing()
-        if self._listing.names and spec.source not in self._listing.names:
-            some = ", ".join(sorted(self._listing.names)[:8])
-            raise BackendError(f"The server at {spec.base_url} has no model {spec.source!r}; it has {some}.")
-        self.server = server or server_by_owners(set(self._listing.owners))
+        self.server, self._listing = self._servers.server, self._servers.listing
         concurrency = self._options.get("concurrency")
         if self.server.one_at_a_time and concurrency not in (None, 1):
             raise BackendError(
                 f"The option concurrency is {concurrency}; a server of kind {self.server.name} writes one text at a "
                 "time, and a seed holds only for a text that is alone. Remove the option."
             )
-        self.concurrency = 1 if self.server.one_at_a_time else int(concurrency or CONCURRENCY)
+        self._servers.most_at_each = 1 if self.server.one_at_a_time else int(concurrency or CONCURRENCY)
+        self.concurrency = self._servers.places
         self._gives_any: bool | None = None
 
     def facts(self) -> Facts:
         if self._gives_any is None:
             limits = Limits(max_new_tokens=PROBED_TOKENS)
             if self.server.name == "openai":  # hosted models may refuse these; the client remembers it
-                self._client.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
-            answer = self._client.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
+                self._servers.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
+            answer = self._servers.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
             if isinstance(answer, NotGenerated):
                 raise BackendError(answer.reason)
             self._gives_any = bool(answer.log_ps)
@@ -85,11 +86,11 @@ class OpenAIBackend:
             context_length=self._context,
             vocabulary=self._listing.vocabulary,
             dtype="as served",
-            device=urlsplit(self.spec.base_url).netloc,
+            device=", ".join(urlsplit(address.url).netloc for address in read_addresses(self.spec.base_url)),
             origin={"server": self.server.name, "versions": versions("openai")},
             gives_log_p=gives_any and not self._processed,
             gives_log_q=gives_any and self._processed,
-            fixed=tuple(sorted(self._client.fixed)),
+            fixed=tuple(sorted(self._servers.fixed)),
         )
 
     def count_tokens(self, text: str) -> int:
@@ -97,7 +98,7 @@ class OpenAIBackend:
 
     def refusal(self, decoder: Decoder) -> str:
         request = Request(None, "The", decoder, Limits(), seed=1)
-        return self.server.refusal(decoder) or self._client.why_fixed(self.server.body(request))
+        return self.server.refusal(decoder) or self._servers.why_fixed(self.server.body(request))
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
         return {}
@@ -131,7 +132,7 @@ class OpenAIBackend:
         return OpenAIEngine(self, most_active=min(most_active, self.concurrency))
 
     def close(self) -> None:
-        self._client.close()
+        self._servers.close()
 
     def answer(self, request: Request) -> Outcome:
         """One text. Raises BackendError if the server cannot be used now."""
@@ -145,7 +146,7 @@ class OpenAIBackend:
         prompt, answer = self._ask_with_fitting_prompt(request)
         barred = self.server.barred(limits)
         if isinstance(answer, Answer) and self.server.exact and answer.ended_early(limits):
-            answer, barred = self._client.ask(prompt, self.server.body(request, throughout=True)), limits.most
+            answer, barred = self._servers.ask(prompt, self.server.body(request, throughout=True)), limits.most
         if isinstance(answer, NotGenerated):
             return answer
         context = self._context
@@ -159,7 +160,7 @@ class OpenAIBackend:
             expected = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
             full = " The model's context may be full: shorten the prompt." if answer.finish == "length" else ""
             return NotGenerated(
-                f"The server at {self.spec.base_url} wrote {answer.n_tokens} tokens and not {expected}.{full}"
+                f"The server at {self._servers.names} wrote {answer.n_tokens} tokens and not {expected}.{full}"
             )
         answer = replace(answer, lists_end=answer.lists_end and self.server.lists_end)
         cut = (len(request.prompt) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
@@ -185,7 +186,7 @@ class OpenAIBackend:
         leaves the room that ``Limits.reserved`` names."""
         prompt, body, limits = request.prompt, self.server.body(request), request.limits
         for _ in range(MOST_CUTS):
-            answer = self._client.ask(prompt, body)
+            answer = self._servers.ask(prompt, body)
             surplus = 0  # characters
             if isinstance(answer, NotGenerated):
                 if any(words in answer.reason.lower() for words in TOO_LONG):
