@@ -115,6 +115,12 @@ def release(claimed: ClaimedChunk) -> None:
     Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease).update(leased_by="", leased_until=None)
 
 
+def release_all(worker: str) -> None:
+    """Release whatever this worker still holds, before its process ends."""
+    held = Chunk.objects.filter(state=Chunk.State.WAITING, leased_by__startswith=f"{worker[:80]}#")
+    held.update(leased_by="", leased_until=None)
+
+
 def show(claimed: ClaimedChunk, preview: Mapping[str, Any]) -> None:
     """Save texts that are drawn but not stored, for people who watch the run."""
     mine = Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease, state=Chunk.State.WAITING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from analysis.input_errors import InputError
 from common.commands import ActionCommand, AddAction
 from common.words import counted
 from generation.backends.base import BackendError
-from generation.backends.requirements import why_not
+from generation.backends.requirements import NONE_HERE, runnable, why_not
 from generation.management import generate_output as output
 from generation.management.text_scores import write_scores
 from generation.models import GenerationRun, LanguageModel
@@ -30,6 +31,7 @@ from generation.runs.progress import find_run, progress, runs_with_counts
 from generation.runs.reproducing_samples import reproduce_sample
 from generation.runs.run_files import read_run_file
 from generation.runs.run_worker import is_active, work_on
+from generation.runs.standing_worker import StopRequested, stand_and_work, stopping_on_signals
 
 ACTOR = "manage.py generate"
 WATCH_SECONDS = 2.0
@@ -45,12 +47,14 @@ class Command(ActionCommand):
         register.add_argument(
             "--embedded", action="store_true", help="register the model that comes with the requirements"
         )
-        register.add_argument("--backend", default="", help="transformers, llama_cpp or openai")
+        register.add_argument("--backend", default="", help="transformers, llama_cpp, vllm or openai")
         register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
         register.add_argument("--revision", default="", help="branch, tag or commit of a hub model")
         register.add_argument("--dtype", default="auto", help=f"{', '.join(registration.DTYPES)} (default: auto)")
         register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
-        register.add_argument("--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1")
+        register.add_argument(
+            "--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1; several with commas"
+        )
         register.add_argument(
             "--key-variable", default="", metavar="NAME", help="environment variable with the server's key"
         )
@@ -92,6 +96,9 @@ class Command(ActionCommand):
         status.add_argument("name", nargs="?", default="")
         status.add_argument("--watch", action="store_true", help="show the progress until the run has ended")
         status.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+        work = add("work", "be a model worker without the task queue, as in a job of Slurm or Kubernetes", self.work)
+        work.add_argument("names", nargs="*", metavar="RUN", help="only these runs (default: all)")
+        work.add_argument("--until-empty", action="store_true", help="end when nothing is left to do")
         add("cancel", "stop a run; the samples made so far stay", self.cancel).add_argument("name")
         resume = add("resume", "continue a failed or cancelled run", self.resume)
         resume.add_argument("name")
@@ -224,6 +231,22 @@ class Command(ActionCommand):
             self.say([json.dumps({"run": run.name} | figures.as_json(), indent=2)])
         else:
             self.say(output.status_lines(run, figures))
+
+    def work(self, *, names: list[str], until_empty: bool) -> None:
+        """Work until nothing is left, or until a signal asks for the end. Then the exit code is 75: try again."""
+        for name in names:
+            find_run(name)
+        if not runnable():
+            raise BackendError(NONE_HERE)
+        try:
+            with stopping_on_signals():
+                stored = stand_and_work(
+                    names=names, until_empty=until_empty, on_idle=lambda: self.say(["Waiting for work."])
+                )
+        except StopRequested as signal:
+            what = f"Stopped by {signal}. Finished texts are stored, and other workers make the rest."
+            raise CommandError(what, returncode=os.EX_TEMPFAIL) from None
+        self.say([f"Nothing is left to do. {counted(stored, 'chunk')} stored by this worker."])
 
     def cancel(self, *, name: str) -> None:
         run = lifecycle.cancel_run(run_id=find_run(name).pk, actor=ACTOR)

@@ -83,7 +83,8 @@ def test_a_server_that_is_well_again_gets_its_share(three: list[Server]) -> None
     three[0].answering = broken
     backend = opened(three)
     backend.generate(requests(12))
-    three[0].answering = slow
+    for server in three:
+        server.answering = slow
     before = len(three[0].asked)
     time.sleep(0.5)
     backend.generate(requests(60))
