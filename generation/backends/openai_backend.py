@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,6 +35,18 @@ CUT, SPARE, MOST_CUTS = 0.25, 1.05, 12
 #: With these, a server shows which parameters it accepts.
 PROBED, PROBED_TOKENS = Decoder(temperature=0.5, top_p=0.5), 16
 TOO_LONG = ("context length", "context size", "maximum context", "too long", "exceeds the available", "max_model_len")
+
+
+@dataclass
+class Bill:
+    """Tokens that a server read and wrote for one text, those of earlier tries among them."""
+
+    read: int = 0
+    written: int = 0
+
+    def add(self, answer: Answer | NotGenerated) -> None:
+        if isinstance(answer, Answer):
+            self.read, self.written = self.read + answer.prompt_tokens, self.written + answer.n_tokens
 
 
 class OpenAIBackend:
@@ -142,11 +154,12 @@ class OpenAIBackend:
             why = "The prompt is empty; a text needs at least one word to continue from."
         if why:
             return NotGenerated(why)
-        started = time.perf_counter()
-        prompt, answer = self._ask_with_fitting_prompt(request)
+        started, bill = time.perf_counter(), Bill()
+        prompt, answer = self._ask_with_fitting_prompt(request, bill)
         barred = self.server.barred(limits)
         if isinstance(answer, Answer) and self.server.exact and answer.ended_early(limits):
             answer, barred = self._servers.ask(prompt, self.server.body(request, throughout=True)), limits.most
+            bill.add(answer)
         if isinstance(answer, NotGenerated):
             return answer
         context = self._context
@@ -179,14 +192,16 @@ class OpenAIBackend:
             seconds=time.perf_counter() - started,
             prompt_tokens=answer.prompt_tokens,
             cut_tokens=max(cut, 0),
+            billed=(bill.read, bill.written),
         )
 
-    def _ask_with_fitting_prompt(self, request: Request) -> tuple[str, Answer | NotGenerated]:
+    def _ask_with_fitting_prompt(self, request: Request, bill: Bill) -> tuple[str, Answer | NotGenerated]:
         """The prompt, shortened from the left until the server accepts it, and the server's answer. A prompt fits if it
         leaves the room that ``Limits.reserved`` names."""
         prompt, body, limits = request.prompt, self.server.body(request), request.limits
         for _ in range(MOST_CUTS):
             answer = self._servers.ask(prompt, body)
+            bill.add(answer)
             surplus = 0  # characters
             if isinstance(answer, NotGenerated):
                 if any(words in answer.reason.lower() for words in TOO_LONG):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from accounts.log import Kind, record
 from common.problems import Invalid, Problem, invalid, refuse_if_any, unknown
+from generation.amounts import read_usd
 from generation.backends import server_permissions
 from generation.backends.addresses import AddressError, read_addresses
 from generation.backends.base import BackendError, ModelSpec
@@ -17,6 +19,8 @@ from generation.backends.vllm_options import read_options
 from generation.models import LanguageModel
 from generation.registry.open_models import EMBEDDED_SOURCE
 
+#: In US dollars for a million tokens.
+MOST_PRICE = Decimal(100_000)
 EMBEDDED_NAMES = {"transformers": "smollm2-135m", "llama_cpp": "smollm2-135m-llama"}
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
@@ -81,6 +85,24 @@ def find_model(name: str) -> LanguageModel:
     model = LanguageModel.objects.filter(name=name).first()
     if model is None:
         raise Invalid([unknown("model", name, LanguageModel.objects.order_by("name").values_list("name", flat=True))])
+    return model
+
+
+@transaction.atomic
+def set_price(*, name: str, read: str, written: str, actor: str = "") -> LanguageModel:
+    """What a hosted model charges for a million tokens of prompts and of texts. No sample depends on it, so it may
+    change. Raises Invalid."""
+    model, problems, prices = find_model(name), list[Problem](), dict[str, Decimal]()
+    for what, value in (("read", read), ("written", written)):
+        try:
+            prices[f"price_{what}"] = read_usd(value, most=MOST_PRICE)
+        except ValueError as error:
+            problems.append(Problem(what, f"The price is {value!r}.", str(error)))
+    refuse_if_any(problems)
+    LanguageModel.objects.filter(pk=model.pk).update(**prices)
+    shown: dict[str, Any] = {field: str(price) for field, price in prices.items()}
+    record(kind=Kind.MODELS, actor=actor, action="price changed", about=name, **shown)
+    model.refresh_from_db()
     return model
 
 

@@ -19,12 +19,14 @@ from common.words import counted
 from generation.backends.base import BackendError
 from generation.backends.requirements import NONE_HERE, runnable, why_not
 from generation.management import generate_output as output
+from generation.management.cost_output import forecast_lines, spent_lines
 from generation.management.text_scores import write_scores
 from generation.models import GenerationRun, LanguageModel
 from generation.queueing import send_check
 from generation.registry import open_models, presence, registration
 from generation.registry.checking import check_model
 from generation.runs import lifecycle
+from generation.runs.budgets import forecast, spent
 from generation.runs.export import csv_pieces, json_pieces
 from generation.runs.owners import find_owner, give_run, has_owner
 from generation.runs.progress import find_run, progress, runs_with_counts
@@ -74,6 +76,10 @@ class Command(ActionCommand):
         score.add_argument("--prompt", default="", metavar="COL", help="column with what comes before it")
         score.add_argument("--tokens", action="store_true", help="also the log-probability of every token")
         score.add_argument("-o", "--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+        price = add("price", "what a hosted model charges, in US dollars for a million tokens", self.price)
+        price.add_argument("name")
+        price.add_argument("--read", metavar="USD", required=True, help="for tokens of prompts, such as 0.15")
+        price.add_argument("--written", metavar="USD", required=True, help="for tokens of texts, such as 0.60")
         self._add_run_actions(add)
 
     def explain(self, error: Exception) -> CommandError | None:
@@ -85,6 +91,9 @@ class Command(ActionCommand):
         apply.add_argument("--wait", action="store_true", help="show the progress until the run has ended")
         in_process = "generate in this process, without the task queue"
         apply.add_argument("--here", action="store_true", dest="in_process", help=in_process)
+        apply.add_argument(
+            "--dry-run", action="store_true", help="only show what the run would need, in tokens and money"
+        )
         apply.add_argument(
             "--owner",
             default="",
@@ -156,6 +165,11 @@ class Command(ActionCommand):
         registration.retire_model(model_id=model.pk, retired=not undo, actor=ACTOR)
         self.say([f"{name} can be used again." if undo else f"{name} is retired: new runs cannot use it."])
 
+    def price(self, *, name: str, read: str, written: str) -> None:
+        model = registration.set_price(name=name, read=read, written=written, actor=ACTOR)
+        prices = f"${model.price_read} for a million tokens of prompts, ${model.price_written} for a million of texts"
+        self.say([f"{name}: {prices}."])
+
     def score(self, *, name: str, file: Path, text: str, prompt: str, tokens: bool, out: str) -> None:
         model = registration.find_model(name)
         if lacking := why_not(model.backend):
@@ -167,7 +181,12 @@ class Command(ActionCommand):
 
     # --- runs ---
 
-    def apply(self, *, file: Path, wait: bool, in_process: bool, owner: str) -> None:
+    def apply(self, *, file: Path, wait: bool, in_process: bool, owner: str, dry_run: bool) -> None:
+        if dry_run:
+            described = read_run_file(file)
+            models = lifecycle.usable_models(described, ACTOR)
+            self.say(forecast_lines(described, forecast(described, models)))
+            return
         user = find_owner(owner)
         run, created = lifecycle.create_run(file=read_run_file(file), actor=user.get_username() if user else "")
         if user is not None and (owner or not has_owner(run)):
@@ -231,6 +250,7 @@ class Command(ActionCommand):
             self.say([json.dumps({"run": run.name} | figures.as_json(), indent=2)])
         else:
             self.say(output.status_lines(run, figures))
+            self.say(spent_lines(run, spent(run)))
 
     def work(self, *, names: list[str], until_empty: bool) -> None:
         """Work until nothing is left, or until a signal asks for the end. Then the exit code is 75: try again."""
