@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
 
 
-@dataclass
+@dataclass(eq=False)
 class Member:
     """One server. ``failures`` in a row; nothing is sent before ``away_until`` (of time.monotonic)."""
 
@@ -82,14 +82,16 @@ class Servers:
 
     def ask(self, prompt: str, body: dict[str, Any]) -> Answer | NotGenerated:
         """One text, from whichever server has a free place."""
+        failed: list[Member] = []
         for tries_left in reversed(range(self._tries)):
-            member = self._take()
+            member = self._take(failed)
             try:
                 if member.failures and len(self._members) > 1:
                     self._check_listing(member)
                 answer = member.client.ask(prompt, body)
             except ServerAway as error:
                 self._note_away(member, error)
+                failed.append(member)
                 if not tries_left:
                     raise
             else:
@@ -101,15 +103,19 @@ class Servers:
                     self._free.notify()
         raise AssertionError("the last try returns or raises")
 
-    def _take(self) -> Member:
-        """A free place on the least busy server that is well. Waits for one; raises ServerAway if all are away."""
+    def _take(self, failed: Sequence[Member]) -> Member:
+        """A free place on the least busy server that is well, if possible none that has failed at this text. Waits for
+        one; raises ServerAway if all are away."""
         with self._free:
             while True:
                 now = time.monotonic()
                 if len(self._members) == 1:
                     chosen: Member | None = self._members[0]  # whoever asks decides when to ask it again
                 else:
-                    ready = [member for member in self._members if member.takes(now, self.most_at_each)]
+                    untried = [member for member in self._members if member not in failed]
+                    well = any(now >= member.away_until for member in untried)
+                    fitting = untried if well else self._members
+                    ready = [member for member in fitting if member.takes(now, self.most_at_each)]
                     chosen = min(ready, key=lambda member: member.active / member.address.weight, default=None)
                 if chosen is not None:
                     chosen.active += 1
