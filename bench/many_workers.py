@@ -1,10 +1,10 @@
-"""Several model workers on one run: ``python -m bench.many_workers --postgres URL [--broker URL] [--samples 20000]``.
+"""Several model workers on one run: ``python -m bench.many_workers [--broker URL] [--samples 20000]``.
 
 Each worker is the command of the job files in deploy/, ``manage.py generate work RUN --until-empty``, with a model that
 sleeps (``--sleep`` seconds a sample, as a GPU elsewhere would keep it waiting) and whose texts are known beforehand.
 Measured: the run with one worker, with three, and with three of which some are killed (SIGKILL) or asked to end
 (SIGTERM) and started again. After each, every sample must be there once, with its own text. Statements are counted in
-the workers; CPU seconds are those of the workers and of PostgreSQL's processes.
+the workers; CPU seconds are those of the workers and of a PostgreSQL that serves nobody else.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psutil
 
-from bench.serve import own_database
+from tests.services import private_postgres
 from tests.support import clean_environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -36,25 +37,27 @@ CONTEXTS = 100
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--postgres", required=True, metavar="URL", help="a server on which to make a database")
     parser.add_argument("--broker", default="", metavar="URL", help="the task queue (default: a folder)")
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--sleep", type=float, default=0.004, help="seconds for a sample (default 0.004)")
     parser.add_argument("--chunk-size", type=int, default=64)
     parser.add_argument("--workers", type=int, default=3)
+    parser.add_argument(
+        "--turn", type=float, default=15.0, help="seconds of chunks claimed at once (default 15, as in use)"
+    )
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     if os.environ.get(INSIDE):
         inside(options)
         return
     results = []
-    with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder, own_database(options.postgres) as url:
+    with tempfile.TemporaryDirectory(prefix="hitserver-bench-") as folder, private_postgres() as url:
         environment = clean_environment(
             {
                 "DATABASE_URL": url,
                 "HITSERVER_VAR": folder,
                 "HITSERVER_LOG_LEVEL": "error",
-                "HITSERVER_CHUNK_LEASE_SECONDS": "10",
+                "HITSERVER_CHUNK_LEASE_SECONDS": "10",  # a killed worker's chunks wait this long
             }
             | ({"CELERY_BROKER_URL": options.broker} if options.broker else {})
         )
@@ -65,7 +68,7 @@ def main() -> None:
             ("kills", options.workers, True),
         ):
             step("make", environment, name)
-            before = postgres_seconds()
+            before = postgres_seconds(url)
             begin = time.monotonic()
             figures = work(environment, name, workers, kills=kills)
             seconds = time.monotonic() - begin
@@ -76,7 +79,7 @@ def main() -> None:
                     "workers": workers,
                     "seconds": round(seconds, 1),
                     "samples_per_second": round(options.samples / seconds),
-                    "database_cpu_ms_per_sample": round(1000 * (postgres_seconds() - before) / options.samples, 3),
+                    "database_cpu_ms_per_sample": round(1000 * (postgres_seconds(url) - before) / options.samples, 3),
                     **figures,
                     **checked,
                 }
@@ -126,17 +129,15 @@ def work(environment: dict[str, str], run: str, workers: int, *, kills: bool) ->
     }
 
 
-def postgres_seconds() -> float:
-    """CPU seconds of PostgreSQL's processes that are alive or have been waited for by their parents."""
+def postgres_seconds(url: str) -> float:
+    """CPU seconds of this PostgreSQL: its processes, and those that have ended."""
+    port = f"port={urlsplit(url).port}"
+    main = next(process for process in psutil.process_iter(["cmdline"]) if port in (process.info["cmdline"] or ()))
     total = 0.0
-    for process in psutil.process_iter(["name"]):
-        if process.info["name"] in ("postgres", "postmaster"):
-            with suppress(psutil.Error):
-                times = process.cpu_times()
-                total += times.user + times.system
-                parent = process.parent()
-                if parent is None or parent.name() not in ("postgres", "postmaster"):
-                    total += times.children_user + times.children_system
+    for process in (main, *main.children(recursive=True)):
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system + (times.children_user + times.children_system if process == main else 0)
     return total
 
 
@@ -149,10 +150,12 @@ def inside(options: argparse.Namespace) -> None:
     from django.core.management import call_command
 
     django.setup()
+    from generation.runs import run_worker
     from tests.generation.support import toy_runs
 
     action, _, run = os.environ[INSIDE].partition(" ")
     toy_runs.install(toy_runs.slow(options.sleep))
+    run_worker.TURN_SECONDS = options.turn
     if action == "migrate":
         call_command("migrate", verbosity=0)
     elif action == "make":
