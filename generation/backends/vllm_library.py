@@ -6,6 +6,7 @@ The engine itself runs in processes of its own, one for each GPU; here is the lo
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Sequence
@@ -50,6 +51,11 @@ class Library:
             from vllm.v1.engine.async_llm import AsyncLLM
         except ImportError as error:
             raise BackendError(f"The library vllm cannot be imported here: {error}. {HOW_VLLM}") from error
+        if multiprocessing.current_process().daemon:
+            raise BackendError(
+                "vLLM needs processes of its own, and this worker may not start any. Start it as: manage.py generate "
+                "work, or give Celery's worker --pool solo."
+            )
         return AsyncLLM.from_engine_args(
             AsyncEngineArgs(
                 model=spec.source,

@@ -6,6 +6,7 @@ import asyncio
 import math
 import sys
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -150,6 +151,13 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vllm", None)
     with pytest.raises(BackendError, match=r"cannot be imported here.*on the machine with the GPUs.*requirements-vllm"):
         opened()
+
+
+def test_in_a_worker_that_may_start_no_processes(vllm: type[AsyncLLM], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("multiprocessing.current_process", lambda: SimpleNamespace(daemon=True))
+    with pytest.raises(BackendError, match=r"manage.py generate work, or give Celery's worker --pool solo"):
+        opened()
+    assert not vllm.started
 
 
 @pytest.mark.parametrize(
