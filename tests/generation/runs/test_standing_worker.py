@@ -112,6 +112,25 @@ def test_a_chunk_that_was_claimed_and_not_begun_is_released_too(toy: Toy, monkey
     assert not Chunk.objects.exclude(leased_by="").exists()
 
 
+def test_a_signal_while_a_complete_chunk_is_being_stored(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, real, calls = make_run(), chunks.store, list[int]()
+
+    def be_asked_to_end_once(*arguments: object, **values: object) -> bool:
+        calls.append(1)
+        if len(calls) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(*arguments, **values)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(chunks, "store", be_asked_to_end_once)
+    with pytest.raises(CommandError, match="Stopped by SIGTERM"):
+        work(run.name)
+    assert Sample.objects.filter(run=run).count() == 8
+    assert not Chunk.objects.filter(run=run, n_samples=0).exists()
+    work(run.name)
+    run.refresh_from_db()
+    assert (run.state, Sample.objects.filter(run=run).count()) == ("done", 18)
+
+
 def test_it_survives_a_database_that_goes_away(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.db import OperationalError
 
