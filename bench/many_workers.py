@@ -214,12 +214,12 @@ def check(options: argparse.Namespace, run: str) -> dict[str, Any]:
     from generation.models import Chunk, GenerationRun, Sample
     from tests.generation.support.toy_runs import toy_text
 
-    each = options.samples // CONTEXTS // len(DECODERS)
+    samples_each = options.samples // CONTEXTS // len(DECODERS)
     expected = {
         (str(context + 1), decoder, number, toy_text(f"Once upon a time in town {context}", decoder, seed))
         for context in range(CONTEXTS)
         for decoder in DECODERS
-        for number in range(each)
+        for number in range(samples_each)
         for seed in [sample_seed(1, str(context + 1), "toy", decoder, number)]
     }
     rows = list(Sample.objects.filter(run__name=run).values_list("context__external_id", "decoder", "number", "text"))

@@ -47,8 +47,8 @@ def main() -> None:
     parser.add_argument("--option", action="append", default=[], metavar="NAME=JSON", help="an option of the backend")
     parser.add_argument("--json", type=Path, help="write the figures here")
     options = parser.parse_args()
-    given = {name: json.loads(value) for name, _, value in (text.partition("=") for text in options.option)}
-    backend = open_backend(ModelSpec("vllm", options.source, dtype=options.dtype, options=tuple(given.items())))
+    option_values = {name: json.loads(value) for name, _, value in (text.partition("=") for text in options.option)}
+    backend = open_backend(ModelSpec("vllm", options.source, dtype=options.dtype, options=tuple(option_values.items())))
     requests = [
         Request((number, kind, prompt), PROMPTS[prompt], parse_decoder(name), limits, seed=1000 * number + prompt)
         for number, name in enumerate(DECODERS)
@@ -115,12 +115,12 @@ def compare(source: str, pairs: list[tuple[Request, Any]]) -> list[tuple[Any, fl
         with torch.inference_mode():
             logits = model(torch.tensor([[*prompt, *text.token_ids]])).logits[0, len(prompt) - 1 : -1].double()
         log_p = log_q = 0.0
-        for place, token in enumerate(text.token_ids):
-            read = [*prompt, *text.token_ids[:place]]
-            words = len(str(tokenizer.decode(text.token_ids[:place])).split())
-            barred = place < request.limits.least or words < request.limits.min_words
-            log_p += float(logits[place].log_softmax(-1)[token])
-            log_q += float(decoded(logits[place], request.decoder, read, ends if barred else set())[token])
+        for position, token in enumerate(text.token_ids):
+            read = [*prompt, *text.token_ids[:position]]
+            words = len(str(tokenizer.decode(text.token_ids[:position])).split())
+            barred = position < request.limits.least or words < request.limits.min_words
+            log_p += float(logits[position].log_softmax(-1)[token])
+            log_q += float(decoded(logits[position], request.decoder, read, ends if barred else set())[token])
         off_q = abs(log_q - text.log_q) / text.n_tokens if request.decoder.samples else 0.0
         errors.append((request.key, abs(log_p - text.log_p) / text.n_tokens, off_q))
     return errors

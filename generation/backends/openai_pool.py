@@ -50,10 +50,10 @@ class Servers:
         except AddressError as error:
             raise BackendError(f"{error} Use the server's address, such as http://127.0.0.1:8000/v1.") from None
         # With several servers, the next try is another server's.
-        each = retries if len(addresses) == 1 else 0
+        retries_at_each = retries if len(addresses) == 1 else 0
         self._tries = 1 if len(addresses) == 1 else max(retries + 1, len(addresses))
         self._members = [
-            Member(address, Client(replace(spec, base_url=address.url), timeout=timeout, retries=each))
+            Member(address, Client(replace(spec, base_url=address.url), timeout=timeout, retries=retries_at_each))
             for address in addresses
         ]
         self.spec, self.most_at_each = spec, 1

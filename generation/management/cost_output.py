@@ -14,19 +14,19 @@ from generation.runs.run_files import RunFile
 def forecast_lines(file: RunFile, forecasts: Sequence[Forecast]) -> Iterator[str]:
     """What a run would need, at most and by what its models have written so far."""
     yield f"{file.name}: {counted(file.n_wanted, 'sample')}. Nothing was made; this is a forecast."
-    for each in forecasts:
-        yield f"  {each.model.name}: {counted(each.samples, 'sample')}, at most {_tokens(each.most)}"
-        if each.likely is not None and each.likely.written < each.most.written:
-            yield f"    with texts as long as its texts so far: {_tokens(each.likely)}"
-        if each.most.usd is None and each.model.backend == "openai":
-            command = f"manage.py generate price {each.model.name} --read USD --written USD"
+    for model_forecast in forecasts:
+        yield f"  {model_forecast.model.name}: {counted(model_forecast.samples, 'sample')}, at most {_tokens(model_forecast.most)}"
+        if model_forecast.likely is not None and model_forecast.likely.written < model_forecast.most.written:
+            yield f"    with texts as long as its texts so far: {_tokens(model_forecast.likely)}"
+        if model_forecast.most.usd is None and model_forecast.model.backend == "openai":
+            command = f"manage.py generate price {model_forecast.model.name} --read USD --written USD"
             yield f"    If it charges, enter its price: {command}"
     if len(forecasts) > 1:
-        yield f"  together at most {_tokens(sum((each.most for each in forecasts), Tokens()))}"
+        yield f"  together at most {_tokens(sum((model_forecast.most for model_forecast in forecasts), Tokens()))}"
     yield "  Tokens of prompts are estimated at 4 characters each; other scripts than Latin need more."
     if not file.budget:
         return
-    total = sum((each.most for each in forecasts), Tokens())
+    total = sum((model_forecast.most for model_forecast in forecasts), Tokens())
     enough = "is enough" if total.within(file.budget) else "may stop the run before its end"
     yield f"  The budget of {shown_budget(file.budget)} {enough}."
 

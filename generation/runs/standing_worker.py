@@ -69,11 +69,11 @@ def stand_and_work(*, names: Sequence[str] = (), until_empty: bool, on_idle: Cal
                 if run_id is not None:
                     idle = False
                     with process.working(f"run {run_id}"):
-                        made = work_on(
+                        n_stored = work_on(
                             run_id=run_id, worker=process.name, seconds=WORK_SECONDS, on_model=process.loaded
                         )
-                    stored += made
-                    if made:
+                    stored += n_stored
+                    if n_stored:
                         continue
                 for active_id in _unfinished(names).values_list("pk", flat=True):
                     end_run_if_over(run_id=active_id)

@@ -83,8 +83,8 @@ def test_the_end_is_barred_until_there_are_enough_words_and_not_longer(vllm: typ
     assert ended
     for text in ended:
         last, log_q = 3, 0.0
-        for place, token in enumerate(text.token_ids):
-            words = len("".join(fake_vllm.WORDS[before] for before in text.token_ids[:place]).split())
+        for position, token in enumerate(text.token_ids):
+            words = len("".join(fake_vllm.WORDS[before] for before in text.token_ids[:position]).split())
             allowed = LOGITS[last][1 if words < 4 else 0 :]  # the first of them is the end
             log_q += LOGITS[last][token] - math.log(sum(math.exp(logit) for logit in allowed))
             last = token
