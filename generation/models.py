@@ -21,6 +21,7 @@ class LanguageModel(models.Model):
     class Backend(models.TextChoices):
         TRANSFORMERS = "transformers", "transformers (a hub name, a folder or a GGUF file)"
         LLAMA_CPP = "llama_cpp", "llama.cpp (a GGUF file)"
+        VLLM = "vllm", "vLLM (a hub name or a folder, on GPUs)"
         OPENAI = "openai", "a server that speaks the OpenAI API"
 
     class Check(models.TextChoices):
@@ -34,11 +35,19 @@ class LanguageModel(models.Model):
     revision = models.CharField(max_length=100, blank=True)
     dtype = models.CharField(max_length=20, default="auto")
     device = models.CharField(max_length=20, default="auto")
-    base_url = models.CharField(max_length=300, blank=True)
+    base_url = models.CharField(
+        max_length=2000, blank=True, help_text="One address, or several with commas between them, each with *WEIGHT."
+    )
     key_variable = models.CharField(max_length=100, blank=True)
     chat = models.BooleanField(default=False)
     options = models.JSONField(default=dict, blank=True)
     retired = models.BooleanField(default=False)
+    price_read = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, blank=True, help_text="US dollars for a million tokens of prompts."
+    )
+    price_written = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, blank=True, help_text="US dollars for a million tokens of texts."
+    )
 
     check_state = models.CharField(max_length=10, choices=Check, default=Check.WAITING)
     check_message = models.TextField(blank=True)
@@ -82,6 +91,7 @@ class GenerationRun(models.Model):
     seed = models.BigIntegerField()
     n_wanted = models.PositiveIntegerField(help_text="Samples there will be.")
     message = models.TextField(blank=True)
+    budget = models.JSONField(default=dict, blank=True, help_text="The most that it may cost: usd, tokens, or both.")
     origins = models.JSONField(
         default=dict,
         blank=True,
@@ -139,6 +149,10 @@ class Chunk(models.Model):
     leased_until = models.DateTimeField(null=True, blank=True)
     seconds = models.FloatField(null=True, blank=True)
     n_tokens = models.PositiveIntegerField(null=True, blank=True)
+    tokens_read = models.PositiveBigIntegerField(null=True, blank=True, help_text="Of prompts, as the model counts.")
+    tokens_written = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text="Of texts before any cut, with those that were asked for again."
+    )
     made_with = models.JSONField(default=dict, help_text="Worker, weights, versions, device and dtype.")
     preview = models.JSONField(default=dict, blank=True, help_text="Texts drawn but not stored yet.")
     ended_at = models.DateTimeField(null=True, blank=True)

@@ -40,7 +40,7 @@ from hitserver.demo_marketplace import (
     work_on_marketplace,
 )
 from hitserver.demo_steps import Steps, say
-from hitserver.demo_suggesters import make_suggesters, model_found, sources_shown, wait_for_model
+from hitserver.demo_suggesters import choose_live_model, make_suggesters, model_found, sources_shown, wait_for_model
 from hitserver.private import private_folder
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def draft(task: str, *, slug: str, title: str, ratings: int, owner: Any, rows: i
     from annotation.task_types.registry import get_type
 
     kind = get_type(task)
-    for line in make_suggesters(kind):
+    for line in filter(None, (choose_live_model(kind), *make_suggesters(kind))):
         say(line)
     values = {
         "slug": slug,

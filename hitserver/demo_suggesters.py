@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections import Counter
 from itertools import cycle
@@ -36,6 +38,19 @@ def make_suggesters(task: TaskType) -> list[str]:
     new = [need for need in task.suggesters(config) if need.name not in names]
     lines = [_make_suggester(need, decoder) for need, decoder in zip(new, cycle(DECODERS), strict=False)]
     return [*lines, NO_MODEL] if lines and not _has_model() else lines
+
+
+def choose_live_model(task: TaskType) -> str:
+    """Has a process of its own find out in which way the packaged model writes fastest here, if the type needs it and
+    nobody has yet. Returns a line about it; empty if there was nothing to find out."""
+    from generation.registry.live_model import fastest_way
+
+    config = {name: field.initial for name, field in task.config_form.base_fields.items()}
+    if not task.suggesters(config) or not _has_model() or fastest_way() is not None:
+        return ""
+    command = [sys.executable, "manage.py", "generate", "register", "--live"]
+    checked = subprocess.run(command, cwd=EXAMPLES.parent, capture_output=True, text=True, check=False)
+    return checked.stdout.strip().rpartition("\n")[2] if not checked.returncode else ""
 
 
 def _has_model() -> bool:
@@ -85,6 +100,7 @@ def wait_for_model(study: Study) -> str:
 
 def _make_suggester(need: SuggesterNeed, decoder: str) -> str:
     """A suggester that continues a story or, for a type that has none, writes the last line of an example."""
+    from generation.registry.live_model import fastest_way
     from generation.registry.registration import ensure_embedded_model
     from generation.suggestions.definitions import create_suggester
     from generation.suggestions.pool_filling import fill_from_csv
@@ -92,7 +108,7 @@ def _make_suggester(need: SuggesterNeed, decoder: str) -> str:
     continues = "story" in need.fields
     suggester = create_suggester(
         name=need.name,
-        model=ensure_embedded_model(),
+        model=fastest_way() or ensure_embedded_model(),
         decoder=decoder,
         template="{story}" if continues else SLOGAN,
         priming="" if continues else (EXAMPLES / "slogan_priming.txt").read_text("utf-8"),

@@ -1,4 +1,4 @@
-"""Backends by name. Only the other modules of this package import torch, llama_cpp or openai, and only when used."""
+"""Backends by name. Only the other modules of this package import torch, llama_cpp, vllm or openai, when needed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from generation.backends.base import Backend, BackendError, ModelSpec
 _CLASSES = {
     "transformers": ("generation.backends.transformers_backend", "TransformersBackend"),
     "llama_cpp": ("generation.backends.llama_cpp_backend", "LlamaCppBackend"),
+    "vllm": ("generation.backends.vllm_backend", "VllmBackend"),
     "openai": ("generation.backends.openai_backend", "OpenAIBackend"),
 }
 

@@ -31,6 +31,10 @@ class ServerAway(BackendError):
         self.pause = pause
 
 
+class EngineDied(BackendError):
+    """The engine behind a backend has ended, and the backend with it. Another one can be opened."""
+
+
 def is_device_broken(error: BaseException | None) -> bool:
     """Whether a device reported an error after which this process can no longer use it (CUDA calls it sticky)."""
     while error is not None:
@@ -120,7 +124,8 @@ class Generated:
     before the text had the tokens that were asked for). ``score``: what a beam search or a reranker ordered texts by; a
     beam search by the log p of all tokens that it drew, divided by their number to the power of the length penalty.
     ``seconds``: from the request's start to its last token, shared with the others in its batch. ``prompt_tokens``
-    after any cut; ``cut_tokens``: how many were cut.
+    after any cut; ``cut_tokens``: how many were cut. ``billed``: tokens read and written, if these are more than the
+    text has: what was cut off, or asked for again.
     """
 
     text: str
@@ -133,6 +138,12 @@ class Generated:
     prompt_tokens: int
     cut_tokens: int = 0
     score: float | None = None
+    billed: tuple[int, int] | None = None
+
+    @property
+    def cost(self) -> tuple[int, int]:
+        """Tokens read and written that a server may charge for."""
+        return self.billed if self.billed is not None else (self.prompt_tokens, self.n_tokens)
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,12 @@ class Row:
     @property
     def end_barred(self) -> bool:
         """Whether the next token must not end the text."""
-        limits = self.request.limits
-        return len(self.tokens) < limits.least or self._n_words < limits.min_words
+        return len(self.tokens) < self.request.limits.least or self.lacks_words
+
+    @property
+    def lacks_words(self) -> bool:
+        """Whether the text has fewer words than it must have before it may end."""
+        return self._n_words < self.request.limits.min_words
 
     @property
     def columns(self) -> int:

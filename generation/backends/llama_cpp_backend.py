@@ -15,7 +15,8 @@ from typing import Any
 
 from generation.backends.base import LOADING, BackendError, Facts, ModelSpec, OnDone, Outcome, Request
 from generation.backends.batch_rows import refused
-from generation.backends.llama_engine import NO_BEAM, LlamaEngine
+from generation.backends.capabilities import decoder_refusal
+from generation.backends.llama_engine import LlamaEngine
 from generation.backends.model_origin import origin_of
 from generation.decoding.decoders import Decoder
 
@@ -83,7 +84,7 @@ class LlamaCppBackend:
         return len(self.vocabulary.encode(text))
 
     def refusal(self, decoder: Decoder) -> str:
-        return NO_BEAM if decoder.beams > 1 else ""
+        return decoder_refusal("llama_cpp", decoder)
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
         return refused(requests, self.vocabulary)

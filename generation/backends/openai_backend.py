@@ -1,6 +1,7 @@
 """The backend ``openai``: any server with the OpenAI API (vLLM, llama.cpp, transformers serve, a hosted model).
 
-Options: ``concurrency`` (calls at once), ``timeout`` (seconds for one call), ``retries`` (of calls that were answered
+The address may be a list of servers with weights (see ``addresses``). Options: ``concurrency`` (calls at once, of each
+server times its weight), ``timeout`` (seconds for one call), ``retries`` (of calls that were answered
 with 429 or 5xx, timed out or broke off; each waits longer), ``context`` (tokens, if the server does not report it),
 ``server`` (a name of ``openai_servers.SERVERS``, detected if missing), ``logprobs`` (raw or processed: which
 distribution the server's log-probabilities belong to). Token counts are the server's; ``count_tokens`` is an estimate,
@@ -12,15 +13,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from generation.backends.addresses import read_addresses
 from generation.backends.base import BackendError, Facts, Generated, ModelSpec, NotGenerated, OnDone, Outcome, Request
 from generation.backends.model_origin import versions
 from generation.backends.openai_answers import Answer
-from generation.backends.openai_client import RETRIES, TIMEOUT, Client, Listing
-from generation.backends.openai_servers import server_by_description, server_by_name, server_by_owners
+from generation.backends.openai_client import RETRIES, TIMEOUT
+from generation.backends.openai_pool import Servers
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -33,6 +35,18 @@ CUT, SPARE, MOST_CUTS = 0.25, 1.05, 12
 #: With these, a server shows which parameters it accepts.
 PROBED, PROBED_TOKENS = Decoder(temperature=0.5, top_p=0.5), 16
 TOO_LONG = ("context length", "context size", "maximum context", "too long", "exceeds the available", "max_model_len")
+
+
+@dataclass
+class Bill:
+    """Tokens that a server read and wrote for one text, those of earlier tries among them."""
+
+    read: int = 0
+    written: int = 0
+
+    def add(self, answer: Answer | NotGenerated) -> None:
+        if isinstance(answer, Answer):
+            self.read, self.written = self.read + answer.prompt_tokens, self.written + answer.n_tokens
 
 
 class OpenAIBackend:
@@ -51,30 +65,29 @@ class OpenAIBackend:
             )
         self._processed = mode == PROCESSED
         self._options = replace(spec, options=tuple(options.items())).checked_options(OPTIONS)
-        self._client = Client(
-            spec, timeout=self._options.get("timeout", TIMEOUT), retries=self._options.get("retries", RETRIES)
+        self._servers = Servers(
+            spec,
+            timeout=self._options.get("timeout", TIMEOUT),
+            retries=self._options.get("retries", RETRIES),
+            kind=kind,
         )
-        server = server_by_name(kind) if kind is not None else server_by_description(self._client.api())
-        self._listing = Listing() if server is not None and not server.lists_models else self._client.listing()
-        if self._listing.names and spec.source not in self._listing.names:
-            some = ", ".join(sorted(self._listing.names)[:8])
-            raise BackendError(f"The server at {spec.base_url} has no model {spec.source!r}; it has {some}.")
-        self.server = server or server_by_owners(set(self._listing.owners))
+        self.server, self._listing = self._servers.server, self._servers.listing
         concurrency = self._options.get("concurrency")
         if self.server.one_at_a_time and concurrency not in (None, 1):
             raise BackendError(
                 f"The option concurrency is {concurrency}; a server of kind {self.server.name} writes one text at a "
                 "time, and a seed holds only for a text that is alone. Remove the option."
             )
-        self.concurrency = 1 if self.server.one_at_a_time else int(concurrency or CONCURRENCY)
+        self._servers.most_at_each = 1 if self.server.one_at_a_time else int(concurrency or CONCURRENCY)
+        self.concurrency = self._servers.places
         self._gives_any: bool | None = None
 
     def facts(self) -> Facts:
         if self._gives_any is None:
             limits = Limits(max_new_tokens=PROBED_TOKENS)
             if self.server.name == "openai":  # hosted models may refuse these; the client remembers it
-                self._client.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
-            answer = self._client.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
+                self._servers.ask("The", self.server.body(Request(None, "The", PROBED, limits, seed=1)))
+            answer = self._servers.ask("The", self.server.body(Request(None, "The", Decoder(), limits, seed=1)))
             if isinstance(answer, NotGenerated):
                 raise BackendError(answer.reason)
             self._gives_any = bool(answer.log_ps)
@@ -85,11 +98,11 @@ class OpenAIBackend:
             context_length=self._context,
             vocabulary=self._listing.vocabulary,
             dtype="as served",
-            device=urlsplit(self.spec.base_url).netloc,
+            device=", ".join(urlsplit(address.url).netloc for address in read_addresses(self.spec.base_url)),
             origin={"server": self.server.name, "versions": versions("openai")},
             gives_log_p=gives_any and not self._processed,
             gives_log_q=gives_any and self._processed,
-            fixed=tuple(sorted(self._client.fixed)),
+            fixed=tuple(sorted(self._servers.fixed)),
         )
 
     def count_tokens(self, text: str) -> int:
@@ -97,7 +110,7 @@ class OpenAIBackend:
 
     def refusal(self, decoder: Decoder) -> str:
         request = Request(None, "The", decoder, Limits(), seed=1)
-        return self.server.refusal(decoder) or self._client.why_fixed(self.server.body(request))
+        return self.server.refusal(decoder) or self._servers.why_fixed(self.server.body(request))
 
     def refused(self, requests: Sequence[Request]) -> dict[Any, str]:
         return {}
@@ -131,7 +144,7 @@ class OpenAIBackend:
         return OpenAIEngine(self, most_active=min(most_active, self.concurrency))
 
     def close(self) -> None:
-        self._client.close()
+        self._servers.close()
 
     def answer(self, request: Request) -> Outcome:
         """One text. Raises BackendError if the server cannot be used now."""
@@ -141,11 +154,12 @@ class OpenAIBackend:
             why = "The prompt is empty; a text needs at least one word to continue from."
         if why:
             return NotGenerated(why)
-        started = time.perf_counter()
-        prompt, answer = self._ask_with_fitting_prompt(request)
+        started, bill = time.perf_counter(), Bill()
+        prompt, answer = self._ask_with_fitting_prompt(request, bill)
         barred = self.server.barred(limits)
         if isinstance(answer, Answer) and self.server.exact and answer.ended_early(limits):
-            answer, barred = self._client.ask(prompt, self.server.body(request, throughout=True)), limits.most
+            answer, barred = self._servers.ask(prompt, self.server.body(request, throughout=True)), limits.most
+            bill.add(answer)
         if isinstance(answer, NotGenerated):
             return answer
         context = self._context
@@ -159,7 +173,7 @@ class OpenAIBackend:
             expected = f"exactly {limits.exact}" if limits.exact else f"at least {limits.min_new_tokens}"
             full = " The model's context may be full: shorten the prompt." if answer.finish == "length" else ""
             return NotGenerated(
-                f"The server at {self.spec.base_url} wrote {answer.n_tokens} tokens and not {expected}.{full}"
+                f"The server at {self._servers.names} wrote {answer.n_tokens} tokens and not {expected}.{full}"
             )
         answer = replace(answer, lists_end=answer.lists_end and self.server.lists_end)
         cut = (len(request.prompt) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
@@ -178,14 +192,16 @@ class OpenAIBackend:
             seconds=time.perf_counter() - started,
             prompt_tokens=answer.prompt_tokens,
             cut_tokens=max(cut, 0),
+            billed=(bill.read, bill.written),
         )
 
-    def _ask_with_fitting_prompt(self, request: Request) -> tuple[str, Answer | NotGenerated]:
+    def _ask_with_fitting_prompt(self, request: Request, bill: Bill) -> tuple[str, Answer | NotGenerated]:
         """The prompt, shortened from the left until the server accepts it, and the server's answer. A prompt fits if it
         leaves the room that ``Limits.reserved`` names."""
         prompt, body, limits = request.prompt, self.server.body(request), request.limits
         for _ in range(MOST_CUTS):
-            answer = self._client.ask(prompt, body)
+            answer = self._servers.ask(prompt, body)
+            bill.add(answer)
             surplus = 0  # characters
             if isinstance(answer, NotGenerated):
                 if any(words in answer.reason.lower() for words in TOO_LONG):

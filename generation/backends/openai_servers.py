@@ -96,8 +96,7 @@ def _vllm(request: Request, barred: int) -> dict[str, Any]:
         "min_p": decoder.min_p or 0.0,
         "repetition_penalty": decoder.repetition_penalty,
     }
-    if barred >= request.limits.most:
-        return parameters | {"ignore_eos": True}
+    # With ignore_eos, the end is drawn and passed over; with min_tokens, it cannot be drawn.
     return parameters | ({"min_tokens": barred} if barred else {})
 
 

@@ -8,9 +8,15 @@ from importlib.util import find_spec
 NEEDS: dict[str, tuple[str, ...]] = {
     "transformers": ("torch", "transformers"),
     "llama_cpp": ("llama_cpp",),
+    "vllm": ("vllm",),
     "openai": ("openai",),
 }
 HOW = "Install them with: script/setup --models. Then restart this server or worker."
+#: vLLM wants other versions of torch and transformers than the other backends, so it has an environment of its own.
+HOW_VLLM = (
+    "Install it on the machine with the GPUs, in a virtual environment of its own: pip install -r requirements.txt -r "
+    "requirements-vllm.txt. Then start that machine's worker from there."
+)
 NONE_HERE = f"The requirements for models are not installed on this machine. {HOW}"
 
 
@@ -28,4 +34,5 @@ def missing(backend: str) -> list[str]:
 def why_not(backend: str) -> str:
     """Why this machine cannot run a backend; empty if it can."""
     lacking = missing(backend)
-    return f"{backend} needs {' and '.join(lacking)}, missing on this machine. {HOW}" if lacking else ""
+    how = HOW_VLLM if backend == "vllm" else HOW
+    return f"{backend} needs {' and '.join(lacking)}, missing on this machine. {how}" if lacking else ""

@@ -14,7 +14,8 @@ from generation.backends.base import Backend, BackendError, NotGenerated
 from generation.backends.batch_rows import common_length
 from generation.backends.padding import padded
 from generation.backends.sampling import refuse_nan
-from generation.backends.transformers_backend import Tokens, TransformersBackend
+from generation.backends.tokens import Tokens
+from generation.backends.transformers_backend import TransformersBackend
 
 #: Tokens of one pass, padding included: their logits are what takes memory.
 TOKENS = 1024

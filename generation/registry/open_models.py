@@ -67,6 +67,14 @@ def open_once(spec: ModelSpec) -> Backend:
         return _open[name]
 
 
+def forget(backend: Backend) -> None:
+    """Close a backend whose engine has died; whoever needs the model next opens it again."""
+    with _lock:
+        for name in [name for name, held in _open.items() if held is backend]:
+            del _open[name]
+    backend.close()
+
+
 def close_all() -> None:
     """Close every backend, for example before a process ends."""
     with _lock:

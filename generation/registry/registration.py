@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
 from accounts.log import Kind, record
 from common.problems import Invalid, Problem, invalid, refuse_if_any, unknown
+from generation.amounts import read_usd
 from generation.backends import server_permissions
+from generation.backends.addresses import AddressError, read_addresses
+from generation.backends.base import BackendError, ModelSpec
+from generation.backends.vllm_options import read_options
 from generation.models import LanguageModel
 from generation.registry.open_models import EMBEDDED_SOURCE
 
+#: In US dollars for a million tokens.
+MOST_PRICE = Decimal(100_000)
 EMBEDDED_NAMES = {"transformers": "smollm2-135m", "llama_cpp": "smollm2-135m-llama"}
 DTYPES = ("auto", "float32", "bfloat16", "float16", "int8")
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d{1,2})?")
@@ -83,6 +89,24 @@ def find_model(name: str) -> LanguageModel:
 
 
 @transaction.atomic
+def set_price(*, name: str, read: str, written: str, actor: str = "") -> LanguageModel:
+    """What a hosted model charges for a million tokens of prompts and of texts. No sample depends on it, so it may
+    change. Raises Invalid."""
+    model, problems, prices = find_model(name), list[Problem](), dict[str, Decimal]()
+    for what, value in (("read", read), ("written", written)):
+        try:
+            prices[f"price_{what}"] = read_usd(value, most=MOST_PRICE)
+        except ValueError as error:
+            problems.append(Problem(what, f"The price is {value!r}.", str(error)))
+    refuse_if_any(problems)
+    LanguageModel.objects.filter(pk=model.pk).update(**prices)
+    shown: dict[str, Any] = {field: str(price) for field, price in prices.items()}
+    record(kind=Kind.MODELS, actor=actor, action="price changed", about=name, **shown)
+    model.refresh_from_db()
+    return model
+
+
+@transaction.atomic
 def retire_model(*, model_id: int, retired: bool = True, actor: str = "") -> None:
     """Stop new runs and suggesters from using the model, or allow it again. What it generated stays."""
     if LanguageModel.objects.filter(pk=model_id).exclude(retired=retired).update(retired=retired):
@@ -108,19 +132,44 @@ def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:
         )
     if len(values["revision"]) > 100:
         problems.append(Problem("revision", "The revision is too long.", "Use at most 100 characters."))
+    if values["backend"] == LanguageModel.Backend.VLLM:
+        problems += _vllm_problems(values)
+    problems += _server_problems(values)
+    return problems
+
+
+def _vllm_problems(values: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with its options, its dtype or its device; the first of them."""
+    options = tuple(values["options"].items())
+    try:
+        read_options(
+            ModelSpec("vllm", values["source"], dtype=values["dtype"], device=values["device"], options=options)
+        )
+    except BackendError as error:
+        what, _, fix = str(error).partition("; ")
+        return [Problem("options", f"{what}.", f"{fix[:1].upper()}{fix[1:]}")]
+    return []
+
+
+def _server_problems(values: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the addresses of its servers and the variable with their key."""
+    problems: list[Problem] = []
     variable, url = values["key_variable"], values["base_url"]
     if variable and not server_permissions.is_key_variable(variable):
         # It may be the key itself, so it is not repeated.
         what = "This is not a variable for the key of a model server."
         problems.append(Problem("key_variable", what, server_permissions.key_fix()))
-    if values["backend"] == LanguageModel.Backend.OPENAI:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc or parts.username or len(url) > 300:
-            what = "The address is missing." if not url else "This is not the address of a server."
-            problems.append(Problem("base_url", what, "Write it as http://127.0.0.1:8000/v1, without a key in it."))
-        elif why := server_permissions.why_not_host(url):
-            problems.append(Problem("base_url", why, server_permissions.host_fix(url)))
-    elif url or variable:
-        what = f"The backend {values['backend']} does not use a server."
-        problems.append(Problem("base_url", what, "Remove base_url and key_variable, or use the backend openai."))
+    if values["backend"] != LanguageModel.Backend.OPENAI:
+        if url or variable:
+            what = f"The backend {values['backend']} does not use a server."
+            problems.append(Problem("base_url", what, "Remove base_url and key_variable, or use the backend openai."))
+        return problems
+    try:
+        servers = read_addresses(url)
+    except AddressError as error:
+        fix = "Write it as http://127.0.0.1:8000/v1, without a key in it; several with commas between them."
+        return [*problems, Problem("base_url", str(error), fix)]
+    for server in servers:
+        if why := server_permissions.why_not_host(server.url):
+            problems.append(Problem("base_url", why, server_permissions.host_fix(server.url)))
     return problems

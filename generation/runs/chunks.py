@@ -21,6 +21,7 @@ from django.utils import timezone
 
 from generation.backends.base import Generated
 from generation.models import Chunk, GenerationRun, Sample
+from generation.runs.budgets import affordable
 from generation.runs.planned_samples import PlannedSample, as_chunk_places, planned_of
 
 ACTIVE = (GenerationRun.State.WAITING, GenerationRun.State.RUNNING)
@@ -79,6 +80,8 @@ def claim(*, run_id: int, worker: str, backends: Sequence[str], most: int = 1) -
     ).update(state=GenerationRun.State.RUNNING, started_at=timezone.now())
     lease = f"{worker[:80]}#{secrets.token_hex(6)}"
     with transaction.atomic():
+        # With a budget, one worker claims after the other, so that they do not spend the same money.
+        limited = GenerationRun.objects.select_for_update(no_key=True).filter(pk=run_id).exclude(budget={}).first()
         now = database_now()
         free = claimable(now).filter(run_id=run_id, model__backend__in=backends).exclude(_LOST).order_by("number")
         claimed = list(free.select_for_update(skip_locked=True, no_key=True, of=("self",))[:most])
@@ -89,6 +92,8 @@ def claim(*, run_id: int, worker: str, backends: Sequence[str], most: int = 1) -
             for chunk in claimed
             if chunk is claimed[0] or (chunk.model_id == claimed[0].model_id and not chunk.leased_by)
         ]
+        if limited is not None:
+            claimed = affordable(limited, claimed, now)
         for chunk in claimed:
             if chunk.leased_by:
                 chunk.losses += 1  # its last worker neither stored nor released it
@@ -115,6 +120,12 @@ def release(claimed: ClaimedChunk) -> None:
     Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease).update(leased_by="", leased_until=None)
 
 
+def release_all(worker: str) -> None:
+    """Release whatever this worker still holds, before its process ends."""
+    held = Chunk.objects.filter(state=Chunk.State.WAITING, leased_by__startswith=f"{worker[:80]}#")
+    held.update(leased_by="", leased_until=None)
+
+
 def show(claimed: ClaimedChunk, preview: Mapping[str, Any]) -> None:
     """Save texts that are drawn but not stored, for people who watch the run."""
     mine = Chunk.objects.filter(pk=claimed.chunk.pk, leased_by=claimed.lease, state=Chunk.State.WAITING)
@@ -134,6 +145,8 @@ def store(
         leased_until=None,
         seconds=seconds,
         n_tokens=sum(outcome.n_tokens for outcome in outcomes),
+        tokens_read=sum(outcome.cost[0] for outcome in outcomes),
+        tokens_written=sum(outcome.cost[1] for outcome in outcomes),
         made_with=dict(made_with or {}),
         message="",
         preview={},
@@ -173,6 +186,8 @@ def split(
         state=Chunk.State.DONE,
         seconds=seconds,
         n_tokens=sum(outcome.n_tokens for _, outcome in finished),
+        tokens_read=sum(outcome.cost[0] for _, outcome in finished),
+        tokens_written=sum(outcome.cost[1] for _, outcome in finished),
         made_with=dict(made_with),
         ended_at=timezone.now(),
     )

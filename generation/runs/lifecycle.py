@@ -22,6 +22,7 @@ from generation import queueing
 from generation.models import Chunk, GenerationRun, LanguageModel, RunContext
 from generation.registry import presence
 from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_model
+from generation.runs.budgets import budget_problems, shown_budget, stop_if_used_up
 from generation.runs.chunks import ACTIVE, claimable, database_now, give_up_lost
 from generation.runs.planned_samples import plan_chunks
 from generation.runs.run_files import Prompted, RunFile
@@ -32,16 +33,18 @@ State = GenerationRun.State
 
 
 def create_run(*, file: RunFile, actor: str = "") -> tuple[GenerationRun, bool]:
-    """The run of a file, and whether it is new: the same file again returns the existing run. Raises Invalid.
+    """The run of a file, and whether it is new: the same file again returns the existing run, with the file's budget.
+    Raises Invalid.
 
     This plans its chunks; ``start_run`` wakes the workers.
     """
-    models = _usable_models(file, actor)
+    models = usable_models(file, actor)
     spec = file.spec()
     values = {
         "spec": spec,
         "spec_hash": spec_hash(spec, file.contexts),
         "seed": file.seed,
+        "budget": dict(file.budget),
         "n_wanted": file.n_wanted,
         "created_by": actor[:150],
     }
@@ -75,6 +78,11 @@ def create_run(*, file: RunFile, actor: str = "") -> tuple[GenerationRun, bool]:
     if existing.spec_hash != values["spec_hash"]:
         what = f"There is already a run “{file.name}” with other contents."
         raise invalid("name", what, "A run never changes once it is made: give this one another name.")
+    if existing.budget != values["budget"]:
+        existing.budget = dict(file.budget)
+        existing.save(update_fields=["budget"])
+        amount = shown_budget(existing.budget) or "none"
+        record(kind=Kind.RUNS, actor=actor, action="budget changed", about=existing.name, budget=amount)
     return existing, False
 
 
@@ -136,6 +144,10 @@ def end_run_if_over(*, run_id: int) -> None:
     give_up_lost(run_id)
     with transaction.atomic():
         run = GenerationRun.objects.select_for_update(no_key=True).get(pk=run_id)
+        if run.state in ACTIVE and run.budget:
+            now = database_now()
+            if stop_if_used_up(run, claimable(now).filter(run=run).order_by("number").first(), now):
+                return
         if run.state not in ACTIVE or run.chunks.exclude(state=Chunk.State.DONE).exists():
             return
         run.state, run.ended_at = State.DONE, timezone.now()
@@ -161,7 +173,7 @@ def wake_workers() -> int:
     return n_sent
 
 
-def _usable_models(file: RunFile, actor: str) -> list[LanguageModel]:
+def usable_models(file: RunFile, actor: str) -> list[LanguageModel]:
     """The models that a file names, in its order. Raises Invalid that lists every unusable one."""
     models = {model.name: model for model in LanguageModel.objects.filter(name__in=file.models)}
     for backend, name in EMBEDDED_NAMES.items():
@@ -180,6 +192,7 @@ def _usable_models(file: RunFile, actor: str) -> list[LanguageModel]:
             problems.append(Problem("models", f"“{name}” does not work: {model.check_message}", fix))
     problems += _without_scorer(file)
     problems += unusable_decoders(file, (models[name] for name in file.models if name in models))
+    problems += budget_problems(file, (models[name] for name in file.models if name in models))
     problems += too_long(file, (models[name] for name in file.models if name in models))
     refuse_if_any(problems)
     return [models[name] for name in file.models]

@@ -98,4 +98,5 @@ def _best(prompt: str, outcomes: Sequence[Outcome], scorer: Scorer) -> Outcome:
     if len(scores) != len(texts) or any(math.isnan(score) for score in scores):
         raise BackendError(f"The scorer gave {scores} for {len(texts)} texts; it takes one number for each.")
     place = max(range(len(texts)), key=lambda number: (scores[number], -number))
-    return replace(texts[place], score=scores[place] if math.isfinite(scores[place]) else None)
+    billed = sum(text.cost[0] for text in texts), sum(text.cost[1] for text in texts)
+    return replace(texts[place], billed=billed, score=scores[place] if math.isfinite(scores[place]) else None)

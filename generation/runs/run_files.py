@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from common.problems import Problem, refuse_if_any, unknown
+from generation.amounts import read_budget
 from generation.decoding.decoders import Decoder, DecoderError, Limits, expand_decoders
 from generation.decoding.prompts import (
     BUILT_IN,
@@ -56,6 +57,7 @@ OPTIONAL = (
     "over_long",
     "first_words",
     "rerank",
+    "budget",
     "chunk_size",
     "seed",
 )
@@ -100,6 +102,7 @@ class RunFile:
     over_long: str = "cut"
     first_words: int | None = None
     rerank: Mapping[str, Any] | None = None
+    budget: Mapping[str, Any] = field(default_factory=dict)
     chunk_size: int = DEFAULT_CHUNK
     seed: int = 1
 
@@ -217,6 +220,7 @@ def read_run(document: Mapping[str, Any], *, folder: Path, lines: Mapping[str, i
         over_long=_choice(reader, "over_long", OVER_LONG),
         first_words=count,
         rerank=_rerank(reader),
+        budget=_budget(reader),
         chunk_size=reader.whole("chunk_size", DEFAULT_CHUNK, 1, 10_000),
         seed=reader.whole("seed", 1, 0, MOST_SEED),
     )
@@ -315,6 +319,14 @@ def _rerank(reader: _Reader) -> Mapping[str, Any] | None:
     if scorer not in ("model", "function") or not isinstance(rerank[scorer], str):
         reader.wrong("rerank", f"“{scorer}” with {shown(rerank[scorer])} is no scorer.", fix)
     return rerank
+
+
+def _budget(reader: _Reader) -> Mapping[str, Any]:
+    try:
+        return read_budget(reader.document.get("budget"))
+    except ValueError as error:
+        reader.wrong("budget", f"This is {shown(reader.document['budget'])}.", str(error))
+        return {}
 
 
 def _check_reranked(reader: _Reader, file: RunFile) -> None:

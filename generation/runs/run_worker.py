@@ -10,7 +10,7 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 
-from generation.backends.base import Outcome, ServerAway, is_device_broken
+from generation.backends.base import Backend, EngineDied, Outcome, ServerAway, is_device_broken
 from generation.backends.requirements import runnable
 from generation.models import GenerationRun
 from generation.registry import open_models, presence
@@ -102,6 +102,7 @@ def make_chunks(claimed_chunks: Sequence[chunks.ClaimedChunk], *, worker: str, b
     """Make and store chunks of one model. Returns for each whether it was stored, failed, went to another worker, or
     waits for its server."""
     turn: Turn | None = None
+    backend: Backend | None = None
     run, chunk = claimed_chunks[0].run, claimed_chunks[0].chunk
     try:
         with LeaseKeeper(claimed_chunks) as keeper:
@@ -132,6 +133,8 @@ def make_chunks(claimed_chunks: Sequence[chunks.ClaimedChunk], *, worker: str, b
         logger.exception("Chunk %s failed.", chunk)
         _store_finished(turn)
         _fail_all(claimed_chunks, describe_error(error), final=isinstance(error, Unsuitable))
+        if isinstance(error, EngineDied) and backend is not None:
+            open_models.forget(backend)
         end_process_if_broken(error if is_device_broken(error) else None)
         return _ends(claimed_chunks, turn, FAILED)
     except BaseException:  # Ctrl-C, or a request to end

@@ -14,6 +14,7 @@ from common.problems import Problem
 from common.text_length import count_words
 from common.words import counted
 from generation.backends.base import Backend, BackendError
+from generation.backends.capabilities import decoder_refusal
 from generation.backends.model_origin import differing, made_with
 from generation.decoding.decoders import Limits
 from generation.models import GenerationRun, LanguageModel, RunContext
@@ -58,7 +59,7 @@ def too_long(file: RunFile, models: Iterable[LanguageModel]) -> list[Problem]:
 
 
 def unusable_decoders(file: RunFile, models: Iterable[LanguageModel]) -> list[Problem]:
-    """Decoders that a model refused when it was checked."""
+    """Decoders that a model's backend does not have, or that the model refused when it was checked."""
     problems = []
     for model in models:
         fixed = model.found.get("fixed", ())
@@ -66,6 +67,13 @@ def unusable_decoders(file: RunFile, models: Iterable[LanguageModel]) -> list[Pr
         if changing:
             what = f"{model.name} accepts only the default {' and '.join(fixed)}, so it cannot use {_some(changing)}."
             problems.append(Problem("decoders", what, "Use ancestral, or another model."))
+        server = str(model.options.get("server") or model.found.get("origin", {}).get("server", ""))
+        reasons: dict[str, list[str]] = {}
+        for decoder in file.decoders:
+            if reason := decoder_refusal(model.backend, decoder, server=server):
+                reasons.setdefault(reason, []).append(decoder.name)
+        for reason, names in reasons.items():
+            problems.append(Problem("decoders", f"{model.name} cannot use {_some(names)}.", reason))
     return problems
 
 

@@ -124,6 +124,11 @@ class Turn:
         now = time.perf_counter()
         seconds, self._stored_at = now - self._stored_at, now
         try:
+            if len(finished) == len(claimed.planned):  # the worker was stopped while it stored them; nothing is left
+                texts = [outcome for _, outcome in finished]
+                stored = chunks.store(claimed, texts, seconds=seconds, made_with=self._made_with)
+                self.ends[number] = STORED if stored else LOST
+                return
             chunks.split(claimed, finished, seconds=seconds, made_with=self._made_with)
         except DatabaseError as error:  # they are made again
             logger.warning("The finished texts of chunk %s could not be stored: %s", claimed.chunk, error)

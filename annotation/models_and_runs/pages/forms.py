@@ -39,10 +39,10 @@ class ModelForm(forms.Form):
     dtype = forms.ChoiceField(choices=[(name, name) for name in DTYPES], initial="auto", label="Number format")
     device = forms.CharField(max_length=20, initial="auto", help_text="auto, cpu, cuda or cuda:N.")
     base_url = forms.CharField(
-        max_length=300,
+        max_length=2000,
         required=False,
         label="Server address",
-        help_text="Such as <code>http://127.0.0.1:8000/v1</code>. "
+        help_text="Such as <code>http://127.0.0.1:8000/v1</code>; several servers with commas between them. "
         "Other hosts must be listed in <code>HITSERVER_MODEL_SERVERS</code>.",
     )
     key_variable = forms.CharField(

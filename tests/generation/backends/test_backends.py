@@ -44,7 +44,7 @@ def test_naming_backends_imports_no_model_library() -> None:
 
 
 def test_an_unknown_backend_and_an_empty_source() -> None:
-    assert "known: transformers, llama_cpp, openai" in why_not(ModelSpec("tgi", "x"))
+    assert "known: transformers, llama_cpp, vllm, openai" in why_not(ModelSpec("tgi", "x"))
     assert "no source" in why_not(ModelSpec("transformers", " "))
 
 
