@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.questions import Answer, AnswerError, Form, Stored
@@ -19,6 +21,7 @@ class MessageQuestion(TextQuestion):
     ``refusal`` is what somebody reads who ends the conversation with a text in the box.
     """
 
+    scripts: ClassVar[Sequence[str]] = ("chat/talk.js",)
     can_send: bool = True
     can_end: bool = False
     can_retry: bool = False
