@@ -149,9 +149,9 @@ class Chat(TaskType):
     def questions(self, config: Json, texts: Mapping[str, str]) -> Sequence[Question]:
         return [
             message_question(config, texts),
-            *(question for of in PARTS for question in asked_about(config, of)),
             *comparison_questions(config, texts),
             *both_bad_questions(config),
+            *(question for of in PARTS for question in asked_about(config, of)),
         ]
 
     def describe_questions(self, config: Json, texts: Mapping[str, str]) -> list[QuestionDescription]:

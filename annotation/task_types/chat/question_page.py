@@ -53,9 +53,9 @@ def question_page(shown: Shown, talk: Talk) -> Page:
         for side in talk.sides
         if (questions := asked("assistant", side))
     ]
-    whole = asked("conversation")
     comparisons: list[Part] = list(comparison_questions(config, texts)) if len(talk.sides) == 2 else []
     parts += comparisons
+    whole = [*comparisons, *asked("conversation")]
     context: Json = {
         "place": talk.place,
         "places": len(shown.items),
@@ -68,7 +68,7 @@ def question_page(shown: Shown, talk: Talk) -> Page:
         "sides": talk.sides,
         "turns": turns,
         "assistants": assistants,
-        "whole": [*whole, *comparisons],
+        "whole": whole,
         "whole_heading": texts.get("whole.heading", ""),
     }
     return Page(f"questions-{talk.place}", texts["questions.title"], "chat/questions.html", parts, context, talk.item)
