@@ -164,6 +164,7 @@
     if (action === "send" && !box.value.trim()) { return; } // the server says what is missing
     event.preventDefault();
     busy = true;
+    all("button", byId("talk-controls"), function (one) { one.setAttribute("aria-disabled", "true"); });
     say(talk.dataset.waiting);
     post(body(action === "retry" ? "retry" : ""), action);
   }, true);
