@@ -82,8 +82,14 @@ class Person:
     def send(self, method: str, path: str, form: dict[str, str] | None = None) -> tuple[str, str]:
         """The page's text, and the address that it leads to."""
         headers = {"Content-Type": "application/x-www-form-urlencoded"} if form is not None else {}
-        self.connection.request(method, path, urlencode(form) if form is not None else None, headers)
-        response = self.connection.getresponse()
+        body = urlencode(form) if form is not None else None
+        try:
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):  # closed while idle; everything can be sent again
+            self.connection.close()
+            self.connection.request(method, path, body, headers)
+            response = self.connection.getresponse()
         text = response.read().decode()
         if response.status >= 400:
             raise SystemExit(f"{method} {path} answered {response.status}: {text[:300]}")
