@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis import plots
 from analysis.estimate import Estimate, merged_methods
-from analysis.inference import Dimensions
+from analysis.inference import LEAST_CLUSTERS, Dimensions
 from analysis.preference import bradley_terry, comparisons_from_choices, ranked, system_scores
 from analysis.preference.style_control import odds, relative_differences, style_control
 from analysis.report.blocks import Figure, Heading, Highlight, Note, Section
@@ -31,7 +31,8 @@ BETWEEN, BOTH_BAD = ":", "_both_bad"
 @dataclass(frozen=True, slots=True)
 class Result:
     """What one comparison found. ``records``: a row for each system, best first. ``why_not``: why there are no
-    strengths at equal length. ``p_ahead``: p that the first two systems are equally good, corrected."""
+    strengths at equal length. ``p_ahead``: p that the first two systems are equally good, corrected. ``about``: what
+    the intervals are about."""
 
     records: Sequence[dict[str, Any]]
     ties: Estimate
@@ -39,6 +40,7 @@ class Result:
     spread: float
     why_not: str
     p_ahead: float
+    about: str
 
 
 def make_section(source: Source, *, topics: Sequence[str]) -> Section:
@@ -74,7 +76,8 @@ def results_of(source: Source, rows: pd.DataFrame) -> Result:
     """ValueError: no two systems were compared."""
     first, second = (rows["target"].str.split(BETWEEN).str[place].to_numpy(dtype=str) for place in (0, 1))
     comparisons = comparisons_from_choices(first, second, np.sign(rows["value"]))
-    dimensions = Dimensions.of(items=rows["item"], workers=rows["worker"]).chosen(comparisons.left)
+    scenarios = {"scenarios": rows["item"]} if rows["item"].nunique() >= LEAST_CLUSTERS else {}
+    dimensions = Dimensions.of(**scenarios, workers=rows["worker"]).chosen(comparisons.left)
     scores = system_scores(comparisons, dimensions)
     try:
         fitted = bradley_terry(comparisons, dimensions=dimensions)
@@ -109,7 +112,8 @@ def results_of(source: Source, rows: pd.DataFrame) -> Result:
         }
         for name in order
     ]
-    return Result(records, ties, length, spread, why_not, float(p[places[0], places[1]]))
+    about = "new scenarios and new people" if scenarios else "new people in these scenarios"
+    return Result(records, ties, length, spread, why_not, float(p[places[0], places[1]]), about)
 
 
 def words_of(source: Source) -> dict[tuple[int, str, str], int]:
@@ -154,7 +158,9 @@ def length_in_words(result: Result) -> str:
         f"With answers longer by a usual difference (a relative difference of {number(result.spread)}), the odds of "
         f"winning are {with_interval(ratio)} times as high, whatever the assistant"
     )
-    if math.isnan(result.length.low) or result.length.low <= 0 <= result.length.high:
+    if math.isnan(result.length.low):
+        return f"{start}. There is no interval: {result.length.note}."
+    if result.length.low <= 0 <= result.length.high:
         return f"{start}. The data do not show that length matters."
     liked = "longer" if result.length.value > 0 else "shorter"
     return f"{start}: people preferred {liked} answers. “At equal length” has the strengths without this."
@@ -188,6 +194,6 @@ def strengths_table(result: Result) -> Table:
         f"{''.join(f'{way} ' for way in methods)}Strength: Bradley–Terry with Davidson’s ties, log scale, mean 0. At "
         "equal length: a logistic Bradley–Terry model in which a tie is half a win, with the relative difference of "
         "the words of both assistants, (a − b) / (a + b), as a covariate. Share: ties as halves. Intervals are about "
-        "new scenarios and new people."
+        f"{result.about}."
     )
     return Table("Strengths of the assistants", columns, result.records, note)

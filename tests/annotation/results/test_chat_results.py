@@ -64,6 +64,9 @@ def test_the_report_has_strengths_ties_and_the_effect_of_length(tmp_path: Path) 
     both = math.log(7.5 / 3.5) / 2
     assert sections["arena"]["better"]["length"]["value"] == pytest.approx(both, abs=1e-6)
     assert strengths["model-a"]["at_equal_length"]["value"] == pytest.approx(both / 2, abs=1e-6)
+    # One scenario: intervals are about new people in it.
+    assert strengths["model-a"]["strength"]["low"] < 0 < strengths["model-a"]["strength"]["high"]
+    assert "Intervals are about new people in these scenarios." in page
     assert "4 comparisons of 16 ended in a tie, 1 of these because both were bad" in page
     facts = sections["conversations"]["conversations"]
     assert (facts["conversations"], facts["messages"]) == (16, 22)
