@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,7 @@ def test_another_study_judges_conversations_as_a_form_shows_them() -> None:
     assert cells["text"].startswith('[{"role": "Assistant", "content": "Good day."}, {"role": "User"')
 
 
-def _form_config(changes: dict[str, object]) -> dict[str, object]:
+def _form_config(changes: Mapping[str, object]) -> dict[str, object]:
     fields = get_type("form").config_form.base_fields
     return {name: field.initial for name, field in fields.items()} | changes
 

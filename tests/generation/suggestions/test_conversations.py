@@ -24,7 +24,13 @@ MESSAGES = (("system", "Be kind."), ("user", "Hello."), ("assistant", "Good day.
 
 def asked(key: str = "k", **changes: Any) -> Asked:
     conversation = stored(MESSAGES, 9)
-    values = {"key": key, "suggester": "toy", "fields": {"story": transcript(MESSAGES)}, "round": 1, "story": "s"}
+    values: dict[str, Any] = {
+        "key": key,
+        "suggester": "toy",
+        "fields": {"story": transcript(MESSAGES)},
+        "round": 1,
+        "story": "s",
+    }
     return Asked(**values | {"seed": 1, "conversation": conversation} | changes)
 
 
