@@ -130,7 +130,7 @@ def test_another_study_judges_conversations_as_a_form_shows_them() -> None:
 
 def _form_config(changes: Mapping[str, object]) -> dict[str, object]:
     fields = get_type("form").config_form.base_fields
-    return {name: field.initial for name, field in fields.items()} | changes
+    return {name: field.initial for name, field in fields.items()} | dict(changes)
 
 
 def test_a_deletion_leaves_nothing_that_was_said() -> None:

@@ -78,7 +78,7 @@ def test_two_assistants_get_the_same_message_and_each_its_own_history() -> None:
         "A": [SECRET, "Good day.", "A word?", "Rain.", "More?"],
         "B": [SECRET, "Good day.", "A word?", "Snow.", "More?"],
     }
-    order = browser.get() and Step.objects.get(number=0).assignment.order["models"][0]
+    order: list[int] = Step.objects.get(number=0).assignment.order["models"][0]
     assert [newest(side).suggester.name for side in "AB"] == [("model-a", "model-b")[number] for number in order]
     for side in "AB":
         answer(newest(side), "Hail.")
