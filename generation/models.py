@@ -279,6 +279,10 @@ class Suggestion(models.Model):
     story = models.CharField(max_length=120, help_text="One writer's text; no pool text comes twice in it.")
     prompt = models.TextField()
     keep = models.PositiveIntegerField(default=0, help_text="Characters of priming text that no cut may touch.")
+    conversation = models.JSONField(
+        default=dict, blank=True, help_text="The messages that it answers, and its most tokens; empty for a suggestion."
+    )
+    growing = models.TextField(blank=True, help_text="An answer as far as it is written.")
     seed = models.BigIntegerField()
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     text = models.TextField(blank=True)

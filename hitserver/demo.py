@@ -96,9 +96,9 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
 
 def example_data(task: str) -> Path:
     """The items of the type's example study file; 30 short sets if it has none."""
-    file = EXAMPLES / f"{task}.yaml"
-    items = yaml.safe_load(file.read_text("utf-8")).get("items") if file.is_file() else None
-    return EXAMPLES / items if isinstance(items, str) else DATA
+    files = [file for file in (EXAMPLES / f"{task}.yaml", EXAMPLES / task / "one.yaml") if file.is_file()]
+    items = yaml.safe_load(files[0].read_text("utf-8")).get("items") if files else None
+    return files[0].parent / items if isinstance(items, str) else DATA
 
 
 @contextmanager

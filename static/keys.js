@@ -200,8 +200,9 @@
       if (several) { says.push(several); }
       if (open.some(function (question) { return question.kind === "ranking"; })) { says.push(t("In a ranking, press the rank of the option in focus.")); }
     }
-    if (task.querySelector("textarea")) { says.push(t("In a text box, %(keys)s sends.", { keys: (mac ? "⌘" : "Ctrl") + "+Enter" })); }
+    if (task.querySelector("textarea") && !task.querySelector("[data-own-keys]")) { says.push(t("In a text box, %(keys)s sends.", { keys: (mac ? "⌘" : "Ctrl") + "+Enter" })); }
     var line = make("p", "keys", "");
+    line.hidden = !says.length && !open.length;
     line.appendChild(make("span", "", says.join(" ") + " "));
     if (open.length) {
       var turn = make("button", "quiet compact", off ? t("Turn on the keys") : t("Turn off the keys"));

@@ -29,6 +29,7 @@
       if (found.reload) { location.reload(); return; }
       say(title, found.title);
       say(text, found.text);
+      if (found.growing) { box.dispatchEvent(new CustomEvent("growing", { detail: found.growing })); }
       later(pause());
     }).catch(function () {
       say(title, t("The server cannot be reached."));

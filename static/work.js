@@ -136,6 +136,13 @@
     found.at = Math.round((base + round(now - start)) * 100) / 100;
     mark = now;
   }
+  task.addEventListener("renewed", function () { // the same page has become the next step
+    token = task.elements.form.value;
+    timing = {};
+    base = 0;
+    start = mark = performance.now();
+    pending = gone = false;
+  });
   function writeTiming() { task.elements.timing.value = JSON.stringify(timing); }
 
   // --- a banner above the button while something is not saved ---
@@ -415,7 +422,8 @@
     box.className = "notice warn stays";
     box.id = "notice";
     box.textContent = t("The time for this task is up.") + " " + text;
-    button.parentNode.parentNode.insertBefore(box, button.parentNode);
+    var bar = task.querySelector(".send");
+    bar.parentNode.insertBefore(box, bar);
   }
   function tick() {
     var seconds = Math.max(0, Math.round((ends - Date.now()) / 1000));

@@ -26,6 +26,7 @@ from analysis.preference.forced_choices import (
 )
 from analysis.preference.likelihood_trap import Bin, Quadratic, TwoLines, binned_means, quadratic_turn, two_lines
 from analysis.preference.pair_agreement import pair_cohen, pair_fleiss
+from analysis.preference.style_control import StyleControl, relative_differences, style_control
 from analysis.preference.tradeoff import Tradeoff, quality_diversity, system_entropy
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Preference",
     "Quadratic",
     "Strengths",
+    "StyleControl",
     "SystemScores",
     "Tradeoff",
     "TwoLines",
@@ -54,6 +56,8 @@ __all__ = [
     "quadratic_turn",
     "quality_diversity",
     "ranked",
+    "relative_differences",
+    "style_control",
     "system_entropy",
     "system_scores",
     "two_lines",

@@ -16,11 +16,13 @@ from analysis.report.files import PAGE, VERSION, write_files
 from analysis.report.page import render_page
 from analysis.report.sections import (
     answers,
+    arena,
     arm_tests,
     arms,
     choices,
     coding,
     collected,
+    conversations,
     design,
     detection,
     diversity,
@@ -67,6 +69,8 @@ SECTIONS: dict[str, Callable[..., Section | None]] = {
     "coding": coding.make_section,
     "item_scores": item_scores.make_section,
     "spans": spans.make_section,
+    "conversations": conversations.make_section,
+    "arena": arena.make_section,
 }
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"

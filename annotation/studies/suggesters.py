@@ -59,7 +59,8 @@ def suggester_problems(study: Study) -> list[Problem]:
             continue
         suggester = suggesters[name]
         if not suggester.active:
-            what = f"Suggester {name} is not active: writers would only get texts from its pool."
+            instead = "writers would only get texts from its pool" if need.pool else "nobody would get an answer"
+            what = f"Suggester {name} is not active: {instead}."
             problems.append(Problem(WHERE, what, f"Activate it: manage.py suggester change {name} --activate"))
         if suggester.model.retired:
             what = f"The model {suggester.model.name} of suggester {name} is retired."
@@ -82,7 +83,7 @@ def _pool_problems(study: Study, present: Collection[str]) -> list[Problem]:
         places = [
             Need(need.name, round)
             for need in get_type(study.task_type).suggesters(config)
-            if need.name in present
+            if need.name in present and need.pool
             for round in range(1, need.rounds + 1)
             for _ in range(need.per_round)
         ]

@@ -77,7 +77,8 @@ class Page:
     missing, the page is rendered without them and cannot be sent. ``pulls``: how many times the worker may press the
     button for suggestions (see `TaskType.pull`); 0 for a page without a button. ``pull_needs``: the text questions that
     must have an answer before the button asks for anything, each with the sentence that says so. ``initial`` is the
-    content of form fields before the worker types anything.
+    content of form fields before the worker types anything. ``waiting``: what is said while its suggestions are being
+    written, by a page that shows them as they grow and itself says which did not come.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Page:
     initial: Mapping[str, str] = field(default_factory=dict)
     pulls: int = 0
     pull_needs: Mapping[str, str] = field(default_factory=dict)
+    waiting: str = ""
 
     #: The questions in ``parts``, including those in grids.
     questions: Sequence[Question] = field(init=False, repr=False, compare=False)

@@ -26,7 +26,11 @@ class RatingRow:
 @dataclass(frozen=True, slots=True)
 class OfferRow:
     """One live suggestion that a page showed about ``item``. ``text`` is empty if none came; ``number`` counts the
-    times its side was asked."""
+    times its side was asked.
+
+    The rest is text as a file has it, empty if unknown: what wrote it, its ``tokens`` and why it ended; ``seconds``:
+    those of the model, ``waited``: those from asking to the text.
+    """
 
     item: str
     round: int
@@ -35,14 +39,28 @@ class OfferRow:
     suggester: str
     text: str
     chosen: bool
+    model: str = ""
+    decoder: str = ""
+    seed: str = ""
+    source: str = ""
+    asked_at: str = ""
+    waited: str = ""
+    tokens: str = ""
+    finish_reason: str = ""
+    seconds: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRows:
-    """One submission that counts in the analysis, with its ratings and offers in the order in which they arrived."""
+    """One submission that counts in the analysis, with its ratings and offers in the order in which they arrived.
+
+    ``number`` and ``worker`` (a pseudonym) are as in the other exports.
+    """
 
     ratings: list[RatingRow]
     offers: list[OfferRow]
+    number: int = 0
+    worker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

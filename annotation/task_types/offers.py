@@ -15,6 +15,15 @@ Source = Literal["live", "second_try", "pool", "none"]
 
 
 @dataclass(frozen=True, slots=True)
+class Conversation:
+    """What was said so far, as pairs of role (``system``, ``user``, ``assistant``) and text, and how many tokens the
+    next answer may have."""
+
+    messages: Sequence[tuple[str, str]]
+    most_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """One suggestion that a page needs before the worker can use it.
 
@@ -32,6 +41,8 @@ class Ask:
       button posts what is typed. `TaskType.pull` turns that into up to three asks, whose fields contain the keywords
       and the slogan so far. Each press raises ``OfferData.number`` on the same step by one, and `Offers.tries` has the
       whole history, so that the page can show all of it.
+    - *Conversation* (``chat``): with ``conversation``, the suggestion is the next answer in it. The page shows it as it
+      grows (``Page.waiting``); none ever comes from a pool.
     """
 
     side: str
@@ -39,6 +50,7 @@ class Ask:
     fields: Mapping[str, str]
     round: int = 1
     story: str = ""
+    conversation: Conversation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +90,16 @@ class Try:
 
 @dataclass(frozen=True, slots=True)
 class SuggesterNeed:
-    """What a type needs from one suggester: how many texts in each round, and the fields that its template gets."""
+    """What a type needs from one suggester: how many texts in each round, and the fields that its template gets.
+
+    ``pool``: whether a text from its pool replaces one that comes too late.
+    """
 
     name: str
     rounds: int
     per_round: int = 1
     fields: Sequence[str] = ("story",)
+    pool: bool = True
 
 
 @dataclass(frozen=True, slots=True)

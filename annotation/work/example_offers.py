@@ -9,6 +9,7 @@ from generation.models import PoolText
 from generation.suggestions.pool import EVERY_ROUND
 
 PLACEHOLDER = "Here workers see a suggestion that a model has written for their text."
+ANSWER = "Here workers read what a model answers to their message."
 
 
 def example_offers(asks: Sequence[Ask], step: int, number: int = 1, *, used: Collection[str] = ()) -> list[OfferData]:
@@ -17,6 +18,9 @@ def example_offers(asks: Sequence[Ask], step: int, number: int = 1, *, used: Col
     offers: list[OfferData] = []
     shown = set(used)
     for ask in asks:
+        if ask.conversation:
+            offers.append(OfferData(step, ask.side, ask.suggester, ANSWER, number=number))
+            continue
         texts = PoolText.objects.filter(suggester__name=ask.suggester, round__in=(ask.round, EVERY_ROUND))
         unused = texts.exclude(text__in=shown).order_by("-round", "pk").first()
         text = unused.text if unused else PLACEHOLDER

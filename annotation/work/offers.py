@@ -21,18 +21,21 @@ from annotation.task_types.items import Json
 from annotation.task_types.offers import Ask, OfferData, OfferUse
 from annotation.work.cancelling_offers import requests_of
 from annotation.work.standing import given_answers
+from generation.decoding.conversations import stored
 from generation.suggestions.delivering import Delivery, Origin, Request, deliver, origins
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Why a page cannot be used yet: ``count`` suggestions have not arrived. ``left``: seconds until a text from the
-    pool is used instead."""
+    pool is used instead. ``title``: how the page itself says it; ``growing``: what is written so far, by side."""
 
     count: int
     waited: float
     left: float
     asked_again: bool
+    title: str = ""
+    growing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +66,7 @@ def open_page(instrument: Instrument, assignment_id: int, *, hit_id: int, order:
     if page is None or needed is None:
         return OpenPage(walk, page, offers={} if page is None or page.pulls else walk.shown.offers.at(number))
     deliveries = deliver(requests=_requests(assignment_id, number, needed))
-    waiting = _waiting(deliveries)
+    waiting = _waiting(deliveries, page, needed)
     if waiting is None:
         _store_offers(assignment_id, hit_id, number, page, deliveries, needed)
         walk, page = drawn()
@@ -103,7 +106,9 @@ def progress(*, instrument: Instrument, assignment_id: int, hit_id: int, order: 
     walk = instrument.walk(instrument.shown(shown_items(hit_id), order, offers_to(assignment_id, instrument)))
     page = walk.page(number, lambda: given_answers(assignment_id))
     needed = None if page is None else _needed(walk, page, number)
-    return _waiting(deliver(requests=_requests(assignment_id, number, needed))) if needed else None
+    if page is None or needed is None:
+        return None
+    return _waiting(deliver(requests=_requests(assignment_id, number, needed)), page, needed)
 
 
 def requests_for(assignment_id: int, number: int, page: Page) -> list[Request]:
@@ -123,12 +128,13 @@ def _requests(assignment_id: int, number: int, needed: Needed) -> list[Request]:
             round=ask.round,
             story=f"{requests_of(assignment_id)}{ask.story}",
             seed=seed,
+            conversation=stored(ask.conversation.messages, ask.conversation.most_tokens) if ask.conversation else None,
         )
         for ask in needed.asks
     ]
 
 
-def _waiting(deliveries: Sequence[Delivery]) -> Waiting | None:
+def _waiting(deliveries: Sequence[Delivery], page: Page, needed: Needed) -> Waiting | None:
     waiting = [delivery for delivery in deliveries if delivery.waiting]
     if not waiting:
         return None
@@ -137,6 +143,12 @@ def _waiting(deliveries: Sequence[Delivery]) -> Waiting | None:
         waited=max(delivery.waited for delivery in waiting),
         left=max(delivery.left for delivery in waiting),
         asked_again=any(delivery.asked_again for delivery in waiting),
+        title=page.waiting,
+        growing={
+            ask.side: delivery.text or delivery.growing
+            for ask, delivery in zip(needed.asks, deliveries, strict=True)
+            if page.waiting
+        },
     )
 
 

@@ -7,10 +7,11 @@ and imports its library at that moment, so a process that never opens a backend 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from generation.decoding.conversations import Message
 from generation.decoding.decoders import Decoder, Limits
 
 #: Held by whatever loads a model into this process: libraries change process-wide state meanwhile, and what is free in
@@ -100,7 +101,11 @@ class Facts:
 class Request:
     """One text to generate. ``key`` belongs to the caller and is returned with the outcome. A prompt that is too long
     for the model loses its beginning if ``cut_left``, and is refused otherwise; the first ``keep`` characters (a
-    priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best."""
+    priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best.
+
+    ``messages``: the conversation that the text answers. A model with a chat template reads them in place of the
+    ``prompt``; of a conversation that is too long for it, the oldest messages are left out.
+    """
 
     key: Any
     prompt: str
@@ -110,6 +115,7 @@ class Request:
     cut_left: bool = True
     keep: int = 0
     rank: int = 0
+    messages: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,6 +185,9 @@ class Engine(Protocol):
     @property
     def unbegun(self) -> set[Any]:
         """The keys of the requests that nothing has been computed for yet."""
+
+    def so_far(self, keys: Collection[Any]) -> dict[Any, str]:
+        """The texts of these requests as far as they are written; empty if the engine cannot see them grow."""
 
 
 class Backend(Protocol):

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from common.text_length import count_words
 from generation.backends.base import Generated, NotGenerated, Request
+from generation.decoding.conversations import Message, without_oldest
 from generation.decoding.sentences import first_of, first_sentence_end
 
 HALF_A_CHARACTER = "\ufffd"
@@ -37,6 +38,12 @@ class Vocabulary(Protocol):
 
     def decode(self, tokens: Sequence[int]) -> str:
         """Text of a continuation; half a character at its end becomes U+FFFD."""
+
+    def conversation(self, messages: Sequence[Message]) -> list[int] | None:
+        """Tokens of a conversation up to the next answer, by the model's chat template; None without one.
+
+        What a message contains never becomes a mark of the template. Raises ValueError if the template refuses it.
+        """
 
 
 class Row:
@@ -85,6 +92,11 @@ class Row:
     def columns(self) -> int:
         """Tokens of prompt and text together, at most."""
         return len(self.prompt) + self.most
+
+    @property
+    def text(self) -> str:
+        """The text so far, without half a character at its end."""
+        return self._vocabulary.decode(self.tokens).rstrip(HALF_A_CHARACTER)
 
     def take(self, token: int, log_p: float, log_q: float | None) -> Generated | None:
         """Add the next token. Returns the finished text if it was the last."""
@@ -154,6 +166,8 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
     """
     if not request.prompt.strip():
         return NotGenerated("The prompt is empty. A text needs at least one word to continue from.")
+    if request.messages and (row := _begin_with_messages(request, vocabulary)) is not None:
+        return row
     context, around = vocabulary.context_length, len(vocabulary.head) + len(vocabulary.tail)
     tokens = vocabulary.encode(request.prompt)
     limits, cut = request.limits, 0
@@ -182,6 +196,25 @@ def begin(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated:
             "cut from the left."
         )
     return Row(request, (*vocabulary.head, *tokens, *vocabulary.tail), cut, vocabulary)
+
+
+def _begin_with_messages(request: Request, vocabulary: Vocabulary) -> Row | NotGenerated | None:
+    """The next answer in a conversation. None: the model has no chat template, and continues the prompt."""
+    messages, room = request.messages, vocabulary.context_length - request.limits.reserved(vocabulary.context_length)
+    try:
+        tokens = whole = vocabulary.conversation(messages)
+        while tokens is not None and len(tokens) > room and (messages := without_oldest(messages)):
+            tokens = vocabulary.conversation(messages)
+    except ValueError as error:
+        return NotGenerated(f"The model's chat template refuses the conversation: {error}")
+    if tokens is None or whole is None:
+        return None
+    if len(tokens) > room:
+        return NotGenerated(
+            f"The last message alone has {len(tokens)} tokens with what goes around it, and the model takes "
+            f"{max(room, 0)} before it writes {request.limits.most}; allow shorter messages or ask for fewer tokens."
+        )
+    return Row(request, tuple(tokens), len(whole) - len(tokens), vocabulary)
 
 
 def _begin_with_source(request: Request, vocabulary: Vocabulary, tokens: list[int]) -> Row | NotGenerated:

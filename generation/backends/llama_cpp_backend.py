@@ -18,6 +18,7 @@ from generation.backends.batch_rows import refused
 from generation.backends.capabilities import decoder_refusal
 from generation.backends.llama_engine import LlamaEngine
 from generation.backends.model_origin import origin_of
+from generation.decoding.conversations import Message
 from generation.decoding.decoders import Decoder
 
 OPTIONS = ("batch", "context", "threads", "gpu_layers")
@@ -154,20 +155,39 @@ class LlamaTokens:
         bos = library.llama_vocab_bos(self._vocabulary)
         self.head: tuple[int, ...] = (bos,) if library.llama_vocab_get_add_bos(self._vocabulary) else ()
         self.tail: tuple[int, ...] = ()
+        self._template = library.llama_model_chat_template(model, None) if chat else None
+        self._start = self.head
         if chat:
-            template = library.llama_model_chat_template(model, None)
-            message = (library.llama_chat_message * 1)()
-            message[0].role, message[0].content = b"user", SENTINEL.encode()
-            buffer = ctypes.create_string_buffer(8192)
-            length = -1
-            if template:
-                length = library.llama_chat_apply_template(template, message, 1, True, buffer, len(buffer))
-            written = buffer.raw[: max(length, 0)].decode(errors="replace")
-            before, sentinel, after = written.partition(SENTINEL)
+            before, sentinel, after = self._written(["user"]).partition(SENTINEL)
             if not sentinel:
                 raise BackendError("The model has no chat template that llama.cpp knows; register it without chat.")
             self.head = (*self.head, *self.encode(before, special=True))
             self.tail = tuple(self.encode(after, special=True))
+
+    def _written(self, roles: Sequence[str]) -> str:
+        """A conversation by the model's template, with `SENTINEL` for what every message contains."""
+        messages = (self._library.llama_chat_message * len(roles))()
+        for message, role in zip(messages, roles, strict=True):
+            message.role, message.content = role.encode(), SENTINEL.encode()
+        buffer = ctypes.create_string_buffer(8192 + 256 * len(roles))
+        length = -1
+        if self._template:
+            length = self._library.llama_chat_apply_template(
+                self._template, messages, len(roles), True, buffer, len(buffer)
+            )
+        return buffer.raw[: max(length, 0)].decode(errors="replace")
+
+    def conversation(self, messages: Sequence[Message]) -> list[int] | None:
+        if not self._template:
+            return None
+        marks = self._written([role for role, _ in messages]).split(SENTINEL)
+        if len(marks) != len(messages) + 1:
+            raise ValueError("it does not show every message once")
+        tokens = [*self._start, *self.encode(marks[0], special=True)]
+        for (_, content), mark in zip(messages, marks[1:], strict=True):
+            # A person who writes a mark of the template gets its letters, not the mark.
+            tokens += self.encode(content) + self.encode(mark, special=True)
+        return tokens
 
     def encode(self, text: str, *, special: bool = False) -> list[int]:
         utf8 = text.encode()

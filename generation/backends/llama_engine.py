@@ -8,7 +8,7 @@ its beginning.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +77,10 @@ class LlamaEngine:
     @property
     def unbegun(self) -> set[Any]:
         return {row.request.key for row in self._waiting}
+
+    def so_far(self, keys: Collection[Any]) -> dict[Any, str]:
+        rows = [slot.row for slot in self._slots if slot.row is not None]
+        return {row.request.key: row.text for row in rows if row.request.key in keys}
 
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:

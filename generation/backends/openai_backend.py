@@ -11,7 +11,7 @@ because the server's tokenizer is not available here.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +23,7 @@ from generation.backends.model_origin import versions
 from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import RETRIES, TIMEOUT
 from generation.backends.openai_pool import Servers
+from generation.decoding.conversations import transcript, without_oldest
 from generation.decoding.decoders import Decoder, Limits
 
 OPTIONS = ("concurrency", "timeout", "retries", "context")
@@ -176,7 +177,8 @@ class OpenAIBackend:
                 f"The server at {self._servers.names} wrote {answer.n_tokens} tokens and not {expected}.{full}"
             )
         answer = replace(answer, lists_end=answer.lists_end and self.server.lists_end)
-        cut = (len(request.prompt) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
+        whole = transcript(request.messages) if request.messages and self.spec.chat else request.prompt
+        cut = (len(whole) - len(prompt)) * answer.prompt_tokens // max(len(prompt), 1)
         text, log_p, reason, count = answer.cut_to(limits)
         if reason == "length" and answer.counted and count < limits.most:
             reason = "context"
@@ -199,8 +201,10 @@ class OpenAIBackend:
         """The prompt, shortened from the left until the server accepts it, and the server's answer. A prompt fits if it
         leaves the room that ``Limits.reserved`` names."""
         prompt, body, limits = request.prompt, self.server.body(request), request.limits
+        messages = request.messages if self.spec.chat else ()
         for _ in range(MOST_CUTS):
-            answer = self._servers.ask(prompt, body)
+            prompt = transcript(messages) if messages else prompt
+            answer = self._servers.ask(prompt, body, messages)
             bill.add(answer)
             surplus = 0  # characters
             if isinstance(answer, NotGenerated):
@@ -213,6 +217,14 @@ class OpenAIBackend:
                 if context is not None and answer.prompt_tokens:
                     over = (answer.prompt_tokens - (context - limits.reserved(context))) / answer.prompt_tokens
                     surplus = int(len(prompt) * over * SPARE) + 1 if over > 0 else 0
+            if messages:
+                shorter, least = messages, len(prompt) - surplus
+                while shorter and len(transcript(shorter)) > least:
+                    shorter = without_oldest(shorter)
+                if surplus < 1 or not shorter:
+                    break
+                messages = shorter
+                continue
             cuttable = prompt[request.keep :]
             surplus = min(surplus, len(cuttable) - 1)
             if not request.cut_left or surplus < 1:
@@ -246,6 +258,10 @@ class OpenAIEngine:
     @property
     def unbegun(self) -> set[Any]:
         return {key for future, key in self._waiting.items() if not future.running() and not future.done()}
+
+    def so_far(self, keys: Collection[Any]) -> dict[Any, str]:
+        """Nothing: an answer of the server is read whole."""
+        return {}
 
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -13,6 +13,7 @@ from common.numbers import whole_number
 from generation.backends import server_permissions
 from generation.backends.base import BackendError, ModelSpec, NotGenerated, ServerAway
 from generation.backends.openai_answers import Answer, read_answer, server_message
+from generation.decoding.conversations import Message
 
 TIMEOUT, RETRIES = 120, 4
 TOO_BUSY, BROKEN = 429, 500
@@ -75,8 +76,9 @@ class Client:
     def close(self) -> None:
         self._client.close()
 
-    def ask(self, prompt: str, body: dict[str, Any]) -> Answer | NotGenerated:
-        """One text, with log-probabilities unless the server has refused them before."""
+    def ask(self, prompt: str, body: dict[str, Any], messages: Sequence[Message] = ()) -> Answer | NotGenerated:
+        """One text, with log-probabilities unless the server has refused them before. ``messages``: the conversation
+        that it answers, in place of the prompt."""
         import openai
 
         if why := self.why_fixed(body):
@@ -91,24 +93,24 @@ class Client:
         raw: Any
         try:
             if self.spec.chat:
-                messages: Any = [{"role": "user", "content": prompt}]
-                raw = self._client.chat.completions.create(model=self.spec.source, messages=messages, **parameters)
+                turns: Any = [{"role": role, "content": text} for role, text in messages or [("user", prompt)]]
+                raw = self._client.chat.completions.create(model=self.spec.source, messages=turns, **parameters)
             else:
                 raw = self._client.completions.create(model=self.spec.source, prompt=prompt, **parameters)
         except openai.APIStatusError as error:
             if asked_log_p and "logprobs" in server_message(error, self._hide):
                 self._asks_log_p = False
-                return self.ask(prompt, body)
+                return self.ask(prompt, body, messages)
             # OpenAI's newer models take max_completion_tokens in place of max_tokens, and only the default temperature
             # and top_p.
             refused = str(getattr(error, "param", None) or "")
             if error.status_code in (400, 422) and refused in parameters:
                 if refused == "max_tokens":
                     self._renames_most = True
-                    return self.ask(prompt, body)
+                    return self.ask(prompt, body, messages)
                 if refused in DEFAULTS:
                     self.fixed |= {refused}
-                    return self.ask(prompt, body)
+                    return self.ask(prompt, body, messages)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
                 return NotGenerated(
                     f"The server at {self.spec.base_url} refused it: {server_message(error, self._hide)}"

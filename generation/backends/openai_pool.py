@@ -18,6 +18,7 @@ from generation.backends.base import BackendError, ModelSpec, NotGenerated, Serv
 from generation.backends.openai_answers import Answer
 from generation.backends.openai_client import Client, Listing
 from generation.backends.openai_servers import Server, server_by_description, server_by_name, server_by_owners
+from generation.decoding.conversations import Message
 
 logger = logging.getLogger(__name__)
 
@@ -80,15 +81,15 @@ class Servers:
         for member in self._members:
             member.client.close()
 
-    def ask(self, prompt: str, body: dict[str, Any]) -> Answer | NotGenerated:
-        """One text, from whichever server has a free place."""
+    def ask(self, prompt: str, body: dict[str, Any], messages: Sequence[Message] = ()) -> Answer | NotGenerated:
+        """One text, from whichever server has a free place. ``messages``: the conversation that it answers."""
         failed: list[Member] = []
         for tries_left in reversed(range(self._tries)):
             member = self._take(failed)
             try:
                 if member.failures and len(self._members) > 1:
                     self._check_listing(member)
-                answer = member.client.ask(prompt, body)
+                answer = member.client.ask(prompt, body, messages)
             except ServerAway as error:
                 self._note_away(member, error)
                 failed.append(member)

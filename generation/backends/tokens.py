@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from generation.backends.base import BackendError
+from generation.decoding.conversations import Message
 
 UNKNOWN_CONTEXT = 1024
 # Names of special tokens that end a text.
@@ -30,6 +31,7 @@ class Tokens:
         self.ends = frozenset(token for token in ends if 0 <= token < self.size)
         self.head: tuple[int, ...]
         self.tail: tuple[int, ...] = ()
+        self._chat = chat
         if chat:
             if not tokenizer.chat_template:
                 raise BackendError("The model has no chat template; register it without chat.")
@@ -59,6 +61,26 @@ class Tokens:
 
     def encode(self, text: str) -> list[int]:
         tokens: list[int] = self._tokenizer(text, add_special_tokens=False, verbose=False).input_ids
+        return tokens
+
+    def conversation(self, messages: Sequence[Message]) -> list[int] | None:
+        if not self._chat:
+            return None
+        turns = [{"role": role, "content": SENTINEL} for role, _ in messages]
+        try:
+            written = self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # a template may raise anything, such as for roles that do not alternate
+            raise ValueError(str(error)) from error
+        marks = written.split(SENTINEL)
+        if len(marks) != len(messages) + 1:
+            raise ValueError("it does not show every message once")
+        tokens = self.encode(marks[0])
+        for (_, content), mark in zip(messages, marks[1:], strict=True):
+            # A person who writes a mark of the template gets its letters, not the mark.
+            tokens += self._tokenizer(
+                content, add_special_tokens=False, split_special_tokens=True, verbose=False
+            ).input_ids
+            tokens += self.encode(mark)
         return tokens
 
     def decode(self, tokens: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ floating-point rounding (other shapes, other kernels). docs/batching-engine.md e
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +80,9 @@ class TorchEngine:
     @property
     def unbegun(self) -> set[Any]:
         return {row.request.key for row in (*self._waiting, *self._beams) if not row.tokens}
+
+    def so_far(self, keys: Collection[Any]) -> dict[Any, str]:
+        return {row.request.key: row.text for row in self._rows if row.request.key in keys}
 
     def add(self, requests: Sequence[Request]) -> None:
         for request in requests:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.utils import timezone
@@ -70,13 +70,16 @@ def ask_suggesters(
     seed: int,
     story: str = "",
     wait_seconds: float | None = None,
+    conversation: Mapping[str, Any] | None = None,
 ) -> list[Suggestion]:
     """Ask all of these suggesters about the same story at once.
 
     Asking again with the same ``key`` returns the same suggestions, even if everything else has changed. ``story``
     names the writer's text across rounds (default: ``key``): no pool text is used twice in it. ``story_fields`` fill
     the suggesters' templates. Each suggester's seed is made from ``seed``, ``key`` and its name. For an inactive
-    suggester, the answer comes from its pool at once. ``wait_seconds`` overrides the suggesters' own. Raises Invalid.
+    suggester, the answer comes from its pool at once. ``wait_seconds`` overrides the suggesters' own. ``conversation``
+    asks for the next answer in it (see `generation.decoding.conversations`), which never comes from a pool. Raises
+    Invalid.
     """
     _check(suggesters, key=key, fields=story_fields, round=round, story=story)
     now = timezone.now()
@@ -95,6 +98,7 @@ def ask_suggesters(
                 story=story or key,
                 prompt=prompt,
                 keep=keep,
+                conversation=dict(conversation or {}),
                 seed=sample_seed(seed, key, suggester.name, suggester.decoder, 0),
                 asked_at=now,
                 deadline=now + timedelta(seconds=seconds),

@@ -99,6 +99,20 @@ def clean(raw: str, *, prompt: str, rules: Rules, ended: bool) -> Cleaned:
     return Cleaned(why=FORBIDDEN.format(word=word)) if word else Cleaned(text=text)
 
 
+def clean_answer(raw: str, *, word_list: str) -> Cleaned:
+    """An answer in a conversation, whole and with its lines, without characters that no page can show."""
+    text = "".join(
+        character
+        for character in raw
+        if character in "\n\t\u200c\u200d"  # joiners, which some scripts and emoji need
+        or (unicodedata.category(character) not in ("Cc", "Cf") and character != "\ufffd")
+    ).strip()
+    if not text:
+        return Cleaned(why=EMPTY)
+    word = forbidden_word(text, word_list)
+    return Cleaned(why=FORBIDDEN.format(word=word)) if word else Cleaned(text=text)
+
+
 def why_no_whole_sentence(text: str) -> str:
     """Why a text cannot stand after any story, whatever its last word is; empty if it can."""
     if not begins_sentence(text) or _ITEM.match(text):

@@ -17,7 +17,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from django.utils import timezone
 
@@ -37,7 +37,10 @@ AGAIN = "/again"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A suggestion that somebody needs. The same ``key`` always means the same request; see `ask_suggesters`."""
+    """A suggestion that somebody needs. The same ``key`` always means the same request; see `ask_suggesters`.
+
+    With a ``conversation`` it is the next answer in it. People see that grow, so there is no second try beside it.
+    """
 
     key: str
     suggester: str
@@ -45,6 +48,7 @@ class Request:
     round: int
     story: str
     seed: int
+    conversation: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,7 @@ class Delivery:
     """The state of a request. ``source`` is ``none`` while it waits, and remains so if no text will come.
 
     ``waited``: seconds from asking to the text, or until now. ``left``: seconds until a prepared text is used.
-    ``suggestion``: the row that has the text.
+    ``suggestion``: the row that has the text. ``growing``: what of an answer is written while it waits.
     """
 
     key: str
@@ -65,6 +69,7 @@ class Delivery:
     left: float = 0.0
     asked_again: bool = False
     suggestion: int | None = None
+    growing: str = ""
 
 
 class _Row(NamedTuple):
@@ -76,6 +81,7 @@ class _Row(NamedTuple):
     asked_at: datetime
     answered_at: datetime | None
     deadline: datetime
+    growing: str
 
 
 def deliver(*, requests: Sequence[Request]) -> list[Delivery]:
@@ -123,6 +129,7 @@ def _ask(request: Request, suggester: Suggester, *, again: bool = False, wait: f
             seed=request.seed,
             story=request.story,
             wait_seconds=wait,
+            conversation=request.conversation,
         )
     except Invalid as error:
         # Writers cannot do anything about it, so they continue without this suggestion.
@@ -138,6 +145,8 @@ def _was_cancelled(request: Request, rows: Mapping[str, _Row]) -> bool:
 def _needs_second(request: Request, rows: Mapping[str, _Row], now: datetime) -> bool:
     first = rows.get(request.key)
     if first is None or request.key + AGAIN in rows or first.deadline - now < LEAST_LEFT:
+        return False
+    if request.conversation:
         return False
     late = now - first.asked_at >= SECOND_TRY_AFTER * (first.deadline - first.asked_at)
     return first.state == State.FAILED or (first.state == State.WAITING and late)
@@ -185,7 +194,7 @@ def _delivery(request: Request, rows: Mapping[str, _Row], now: datetime) -> Deli
     left = max(0.0, (first.deadline - now).total_seconds()) if waiting else 0.0
     return Delivery(
         request.key, request.suggester, waiting, "none", "", first.asked_at, round(waited, 3), left, asked_again,
-        None if waiting else first.pk,
+        None if waiting else first.pk, first.growing if waiting else "",
     )  # fmt: skip
 
 

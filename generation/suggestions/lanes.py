@@ -27,11 +27,12 @@ from generation.backends.base import (
     is_device_broken,
 )
 from generation.backends.model_origin import WEIGHTS, made_with, versions
+from generation.decoding.conversations import STOPS, messages_in, without_begun_stop
 from generation.decoding.decoders import Decoder, DecoderError, Limits, parse_decoder
 from generation.decoding.seeds import draw_seed
 from generation.models import LanguageModel, Suggester, Suggestion
 from generation.registry.open_models import spec_of
-from generation.suggestions.cleaning import clean
+from generation.suggestions.cleaning import clean, clean_answer
 from generation.suggestions.definitions import limits_of, rules_of
 from generation.suggestions.serving import Result
 from generation.suggestions.weights import why_not_these
@@ -75,6 +76,7 @@ class Job:
             limits=self.limits,
             seed=self.seed,
             keep=row.keep,
+            messages=messages_in(row.conversation),
         )
 
 
@@ -182,7 +184,7 @@ class Lane:
         jobs, refused = [], []
         for row in suggestions:
             try:
-                job = Job(row, parse_decoder(row.suggester.decoder), limits_of(row.suggester))
+                job = Job(row, parse_decoder(row.suggester.decoder), self._limits_of(row))
             except (DecoderError, Invalid) as error:
                 refused.append(Result(row.pk, "", f"Suggester {row.suggester.name}: {error}", tries=row.tries))
                 continue
@@ -216,6 +218,28 @@ class Lane:
         self._pause = FIRST_PAUSE
         return results
 
+    def growing(self) -> dict[int, str]:
+        """The answers in conversations as far as they are written, by suggestion.
+
+        Nobody sees an answer grow that could still be refused for a word that it contains.
+        """
+        answers = {
+            job.key: pk
+            for pk, job in self.jobs.items()
+            if job.suggestion.conversation and not job.suggestion.suggester.word_list
+        }
+        if not answers or self._engine is None:
+            return {}
+        texts = self._engine.so_far(answers.keys())
+        return {answers[key]: clean_answer(without_begun_stop(text), word_list="").text for key, text in texts.items()}
+
+    def _limits_of(self, row: Suggestion) -> Limits:
+        """Those of the suggester; of an answer in a conversation, what the study allows."""
+        if not row.conversation:
+            return limits_of(row.suggester)
+        stops = () if self.model.chat else STOPS
+        return Limits(max_new_tokens=row.conversation["most_tokens"], stop_strings=stops)
+
     @property
     def unbegun(self) -> set[int]:
         """The jobs that the engine has not begun to compute."""
@@ -238,7 +262,10 @@ class Lane:
         if isinstance(outcome, NotGenerated):
             return Result(row.pk, "", f"Model {self.name}: {outcome.reason}", tries=job.tries)
         raw = outcome.text.replace("\x00", "")  # PostgreSQL cannot store it
-        cleaned = clean(raw, prompt=row.prompt, rules=rules_of(suggester), ended=outcome.finish_reason == "end")
+        if row.conversation:
+            cleaned = clean_answer(raw, word_list=suggester.word_list)
+        else:
+            cleaned = clean(raw, prompt=row.prompt, rules=rules_of(suggester), ended=outcome.finish_reason == "end")
         drawn = {"seed": job.seed, "finish_reason": outcome.finish_reason, "seconds": round(outcome.seconds, 3)}
         prompt_sizes = {"prompt_tokens": outcome.prompt_tokens, "cut_tokens": outcome.cut_tokens}
         facts = self._facts

@@ -23,7 +23,7 @@ EMPTY_POOL = "The pool of {suggester} has no text left for round {round} of this
 def answer_from_pool(*, reasons: Mapping[int, str], now: datetime) -> list[Suggestion]:
     """Give those still waiting a text from their suggester's pool; they fail if it has none left.
 
-    ``reasons``: by id, why each suggestion's own text is not shown.
+    ``reasons``: by id, why each suggestion's own text is not shown. An answer in a conversation fails in any case.
 
     A story is locked as a whole, so two of its suggestions cannot get the same text. Texts for the round come first,
     then those for every round; the suggestion's seed decides which. Returns the suggestions that were answered.
@@ -48,7 +48,9 @@ def answer_from_pool(*, reasons: Mapping[int, str], now: datetime) -> list[Sugge
         fresh: list[PoolText] = []
         for number in (row.round, EVERY_ROUND):
             fresh = fresh or [text for text in pool[row.suggester_id, number] if bare(text.text) not in seen[row.story]]
-        if fresh:
+        if row.conversation:  # nothing that was written before answers a message
+            row.state, row.message = State.FAILED, reasons[row.pk]
+        elif fresh:
             chosen = fresh[row.seed % len(fresh)]
             row.state, row.from_pool, row.pool_text, row.text = State.DONE, True, chosen, chosen.text
             row.message = reasons[row.pk]

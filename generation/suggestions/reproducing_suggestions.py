@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from common.problems import invalid
 from generation.backends.base import BackendError, Generated, Request
 from generation.backends.requirements import why_not
+from generation.decoding.conversations import messages_in
 from generation.decoding.decoders import Limits, parse_decoder
 from generation.models import Suggestion
 from generation.registry import open_models
@@ -48,6 +49,7 @@ def reproduce_suggestion(*, suggestion_id: int, backend_of: BackendOf | None = N
         limits=Limits(**parameters["limits"]),
         seed=parameters["seed"],
         keep=parameters["keep"],
+        messages=messages_in(row.conversation),
     )
     outcome = backend.generate([request])[0]
     if not isinstance(outcome, Generated):

@@ -120,6 +120,7 @@ def store(*, name: str, results: Sequence[Result], now: datetime) -> int:
                 row.state, row.text = State.DONE, result.text
                 row.answered_at = max(now, row.asked_at)  # the asker's clock may be ahead of this machine's
                 row.leased_by, row.leased_until = "", None
+                row.growing = ""
                 in_time += 1
             elif row.state == State.WAITING and row.leased_by == name:
                 row.leased_by, row.leased_until = "", None
@@ -143,6 +144,14 @@ def store(*, name: str, results: Sequence[Result], now: datetime) -> int:
     if hopeless:
         answer_from_pool(reasons=hopeless, now=now)
     return in_time
+
+
+def store_growing(*, name: str, texts: Mapping[int, str]) -> None:
+    """Store how far answers are written, by suggestion. Those that this process no longer works on stay as they are."""
+    with transaction.atomic():
+        held = Suggestion.objects.filter(pk__in=texts, state=State.WAITING, leased_by=name)
+        for pk in list(held.select_for_update(skip_locked=True, no_key=True).values_list("pk", flat=True)):
+            Suggestion.objects.filter(pk=pk).update(growing=texts[pk])
 
 
 def answer_exhausted_from_pool(*, now: datetime) -> int:
@@ -178,7 +187,7 @@ _CHANGED = [
     _FIELDS[name]
     for name in (
         *("state", "text", "raw_text", "late_text", "parameters", "log_p", "log_q", "n_tokens", "tries"),
-        *("leased_by", "leased_until", "answered_at"),
+        *("leased_by", "leased_until", "answered_at", "growing"),
     )
 ]
 _SAVE = (

@@ -46,6 +46,8 @@ STUCK_SECONDS = 60.0
 # Another model that loads meanwhile slows every step down. If the process ended itself for that, it would have to load
 # the same models again, for ever.
 STUCK_WHILE_LOADING_SECONDS = 600.0
+# How often people see an answer grow.
+GROWING_SECONDS = 0.4
 # An engine that waits for a server is idle most of the time.
 NOTHING_DONE_SECONDS = 0.005
 
@@ -103,6 +105,8 @@ class SuggesterProcess:
         worked = time.monotonic() - began
         if self._results:
             self._with_database(self._store)
+        if self.busy and self._is_due("growing", GROWING_SECONDS):
+            self._with_database(self._store_growing)
         if not self.busy:
             return self._poll if self.lanes else REFRESH_SECONDS
         return 0.0 if worked > NOTHING_DONE_SECONDS / 10 else NOTHING_DONE_SECONDS
@@ -194,6 +198,11 @@ class SuggesterProcess:
         self.answered += count
         self._results = []
         return count
+
+    def _store_growing(self) -> None:
+        texts = {pk: text for lane in self.lanes.values() for pk, text in lane.growing().items()}
+        if texts:
+            serving.store_growing(name=self.name, texts=texts)
 
     def _with_database(self, do: Callable[[], T]) -> T | None:
         """Do this if the database is available. If not, models continue, and results wait until it is back."""

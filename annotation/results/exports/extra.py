@@ -46,26 +46,32 @@ def _submissions(request: Request) -> Iterator[SubmissionRows]:
     if request.simulated is not None:
         submissions = submissions.filter(participant__synthetic=request.simulated)
     last = 0
-    while ids := list(submissions.filter(pk__gt=last).values_list("pk", flat=True)[:BATCH]):
-        included = {pk: SubmissionRows([], []) for pk in ids if marks.included(pk)}
+    names_of = submissions.values_list("pk", "participant__pseudonym")
+    while ids := list(names_of.filter(pk__gt=last)[:BATCH]):
+        included = {pk: SubmissionRows([], [], pk, worker) for pk, worker in ids if marks.included(pk)}
         ratings = Rating.objects.filter(submission__in=included).order_by("submission", "pk")
         columns = ("submission_id", "item__external_id", "question", "target", "value", "text")
         for submission, item, question, target, value, text in ratings.values_list(*columns):
             rating = RatingRow(item or "", question, target, None if value is None else float(value), text)
             included[submission].ratings.append(rating)
         offers = Offer.objects.filter(assignment__submission__in=included).order_by("pk")
-        names = (
-            "assignment__submission__pk",
-            "item__external_id",
-            "round",
-            "side",
-            "number",
-            "suggester",
-            "text",
-            "chosen",
-        )
-        for submission, item, round, side, number, suggester, text, chosen in offers.values_list(*names):
-            offer = OfferRow(item or "", round, side, number, suggester, text, bool(chosen))
+        for submission, item, round, side, number, suggester, text, chosen, *made in offers.values_list(*_OFFER):
+            model, decoder, seed, source, asked_at, waited, tokens, reason, seconds = made
+            offer = OfferRow(
+                *(item or "", round, side, number, suggester, text, bool(chosen), model, decoder, _cell(seed), source),
+                *(asked_at.isoformat(), *map(_cell, (waited, tokens, reason, seconds))),
+            )
             included[submission].offers.append(offer)
         yield from included.values()
-        last = ids[-1]
+        last = ids[-1][0]
+
+
+_OFFER = (
+    *("assignment__submission__pk", "item__external_id", "round", "side", "number", "suggester", "text", "chosen"),
+    *("model", "decoder", "seed", "source", "asked_at", "latency"),
+    *("suggestion__n_tokens", "suggestion__parameters__finish_reason", "suggestion__parameters__seconds"),
+)
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)

@@ -59,7 +59,7 @@ class FormType(FixedPages):
     suggested = Sizes(items_per_hit=1, ratings_per_item=3, hits_per_worker=None)
     item_settings = ("texts", "texts_as", "shown", "document")
     sample_form = ConfigForm
-    takes_outputs = ("text", "turn")
+    takes_outputs = ("text", "turn", "conversation")
 
     # --- items ---
 

@@ -70,7 +70,9 @@ def work_offers(request: HttpRequest, token: str) -> HttpResponse:
 
 def in_words(waiting: Waiting) -> dict[str, Any]:
     """What is happening at the moment, in words for workers."""
-    if waiting.asked_again:
+    if waiting.title:
+        title, text = waiting.title, _("This usually takes a few seconds.")
+    elif waiting.asked_again:
         left = max(1, round(waiting.left))
         title = _("This is taking longer than usual")
         text = ngettext(
@@ -83,7 +85,8 @@ def in_words(waiting: Waiting) -> dict[str, Any]:
             "The suggestion is being written", "%(count)s suggestions are being written", waiting.count
         ) % {"count": number(waiting.count)}
         text = _("This usually takes a few seconds.")
-    return {"title": title, "text": f"{text} {_('Your text is saved.')}", "waited": round(waiting.waited)}
+    words = {"title": title, "text": f"{text} {_('Your text is saved.')}", "waited": round(waiting.waited)}
+    return words | ({"growing": dict(waiting.growing)} if waiting.growing else {})
 
 
 def offers_notice(shown: Iterable[OfferData]) -> Notice | None:

@@ -194,7 +194,9 @@ def _step_page(
         "values": {"timing": "", "feedback": "", **typed},
         "errors": errors or {},
         "problems": problems_of(due_page, errors or {}),
-        "notice": notice or (offers_notice(opened.offers.values()) if seconds_left else time_is_up),
+        "notice": notice or (None if due_page.waiting else offers_notice(opened.offers.values()))
+        if seconds_left
+        else notice or time_is_up,
         "feedback_box": position.feedback_box and due.number + 1 == steps,
         "action": work_address,
         **{f"{name}_url": f"{work_address}{name}" for name in ("return", "stop", "record")},

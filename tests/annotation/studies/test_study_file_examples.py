@@ -25,7 +25,9 @@ from tests.services import ROOT
 # Beside the study files lie run files, which tests/generation reads.
 JUDGING = ROOT / "examples" / "con_test_sets.yaml"  # takes what con_test.yaml collected
 EXAMPLES = sorted(
-    path for path in (ROOT / "examples").glob("*.yaml") if not path.name.endswith(".run.yaml") and path != JUDGING
+    path
+    for path in [*(ROOT / "examples").glob("*.yaml"), *(ROOT / "examples" / "chat").glob("*.yaml")]
+    if not path.name.endswith(".run.yaml") and path != JUDGING
 )
 PUBLISHED = sorted((ROOT / "examples" / "published").glob("*.yaml"))
 DOCS = ROOT / "docs" / "study-files.md"

@@ -191,8 +191,8 @@ def names_compared(path: Path) -> Iterator[str]:
 
 def test_no_module_outside_a_types_folder_branches_on_its_name() -> None:
     # “pairwise” is the level of a scale too, “production” an environment of the server, “quality” an option of JPEG,
-    # and “form” what pages send.
-    names = set(all_types()) - {*suite.LEVELS, "production", "quality", "form"}
+    # “form” what pages send, and “chat” how a model reads its prompts.
+    names = set(all_types()) - {*suite.LEVELS, "production", "quality", "form", "chat"}
     families = {type(task).__module__.split(".")[2] for task in TYPES}
     root, found = Path(settings.BASE_DIR), []
     for app in ("analysis", "annotation", "common", "generation", "hitserver", "marketplace"):

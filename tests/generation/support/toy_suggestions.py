@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -86,6 +86,13 @@ class ToyEngine:
             drawn, reason = " ".join(words[: request.limits.most]), "length"
         n_tokens = min(len(words), request.limits.most)
         return Generated(drawn, tuple(range(n_tokens)), n_tokens, -2.0 * n_tokens, -1.5 * n_tokens, reason, 0.01, 5)
+
+    def so_far(self, keys: Collection[Any]) -> dict[Any, str]:
+        return {
+            key: " ".join(text.split()[:done])
+            for key, (_, text, done) in self._active.items()
+            if key in keys and isinstance(text, str)
+        }
 
     @property
     def unbegun(self) -> set[Any]:
