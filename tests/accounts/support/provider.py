@@ -21,6 +21,7 @@ from django.urls import reverse
 from joserfc import jwt
 from joserfc.jwk import ECKey, RSAKey
 
+from accounts.models import LogEntry
 from accounts.provider import Provider
 
 CLIENT_ID, CLIENT_SECRET = "hitserver at the lab", "s3cret & more"
@@ -155,3 +156,10 @@ def sign_on(provider: FakeProvider, client: Client, start: str = "", **answer: s
 
 def come_back(client: Client, answer: dict[str, str]) -> HttpResponse:
     return client.get(f"{reverse('console_sso_done')}?{urlencode(answer)}")  # type: ignore[return-value]
+
+
+def why(response: HttpResponse) -> str:
+    """The reason that the log has for a refusal, after checking that the page is one that helps."""
+    text = response.content.decode()
+    assert "You are not signed in" in text and "Try again with University X" in text
+    return str(LogEntry.objects.filter(action="sign-in refused").latest("pk").detail["reason"])
