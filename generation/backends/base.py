@@ -96,7 +96,9 @@ class Facts:
 class Request:
     """One text to generate. ``key`` belongs to the caller and is returned with the outcome. A prompt that is too long
     for the model loses its beginning if ``cut_left``, and is refused otherwise; the first ``keep`` characters (a
-    priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best."""
+    priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best. ``system`` and
+    ``schema`` are for chats on a server: a message before the prompt, and the JSON schema that the answer must have if
+    the server can enforce one. Other backends use the prompt alone."""
 
     key: Any
     prompt: str
@@ -106,6 +108,8 @@ class Request:
     cut_left: bool = True
     keep: int = 0
     rank: int = 0
+    system: str = ""
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
