@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -109,16 +110,16 @@ def _chances(
     judge: Judge, backend: Backend, prompt: Prompt, one: AskedQuestion, told: Told
 ) -> list[tuple[Any, float]] | Read:
     """The probability of each possible answer among all of them, at the judge's temperature."""
-    from generation.backends.scoring import score_texts  # loads torch
+    from generation.backends.alternatives import score_alternatives  # loads torch
 
+    begin = time.perf_counter()
     texts = [json.dumps({one.name: value}, ensure_ascii=False) for value in one.task.values]
-    log_ps = [0.0] * len(texts)
-    for number, score in score_texts(backend, [(prompt.whole, text) for text in texts]):
-        if isinstance(score, NotGenerated):
-            return _not_generated(score.reason)
-        log_ps[number] = score.log_p
-        told.tokens_in += backend.count_tokens(prompt.whole) + len(score.token_log_ps)
-    return list(zip(one.task.values, renormalised(log_ps, judge.temperature), strict=True))
+    scores = score_alternatives(backend, prompt.whole, texts)
+    if isinstance(scores, NotGenerated):
+        return _not_generated(scores.reason)
+    told.tokens_in += scores.tokens
+    told.seconds += time.perf_counter() - begin
+    return list(zip(one.task.values, renormalised(scores.log_ps, judge.temperature), strict=True))
 
 
 def renormalised(log_ps: Sequence[float], temperature: float) -> list[float]:

@@ -8,9 +8,8 @@ from decimal import Decimal
 
 from annotation.instrument import Instrument
 from annotation.judging.judged_pages import DuePage, Hit
-from annotation.judging.rendered_page import AskedQuestion, CannotJudge
+from annotation.judging.rendered_page import CannotJudge
 from annotation.models import Item, Judge, JudgePlace
-from annotation.task_types.for_judges import MOST_SCORED
 from annotation.task_types.simulation import SimulatedWorker
 
 #: A token is about so many characters of English, as model servers' documentation says. Other languages need more.
@@ -79,12 +78,7 @@ def tokens_of(judge: Judge, due: DuePage) -> int:
     whole = tokens_in_words(due.prompt().whole)
     if judge.method == Judge.Method.JSON:
         return whole
-    return sum(whole * times_read(one) for one in due.read.asked)
-
-
-def times_read(one: AskedQuestion) -> int:
-    """How often a model that scores answers reads a question: once for each answer, or once to write one."""
-    return len(one.task.values) if 0 < len(one.task.values) <= MOST_SCORED else 1
+    return sum(whole + SHORT_ANSWER * len(one.task.values) for one in due.read.asked)
 
 
 def written_tokens(judge: Judge, due: DuePage) -> int:
