@@ -10,11 +10,13 @@ from analysis.judges.alignment import (
 )
 from analysis.judges.biases import PositionBias, length_bias, own_texts_bias, position_bias
 from analysis.judges.calibration import Calibration, calibration
+from analysis.judges.planning import JudgedDesign, items_needed, worth_correlation
 from analysis.judges.powered import PoweredLevel, PoweredLevels, powered_levels
 
 __all__ = [
     "AlternativeTest",
     "Calibration",
+    "JudgedDesign",
     "PositionBias",
     "PoweredLevel",
     "PoweredLevels",
@@ -22,10 +24,12 @@ __all__ = [
     "calibration",
     "equal_with_the_others",
     "equal_with_the_people",
+    "items_needed",
     "length_bias",
     "own_texts_bias",
     "position_bias",
     "powered_levels",
     "with_the_others",
     "with_the_people",
+    "worth_correlation",
 ]

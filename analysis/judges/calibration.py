@@ -41,7 +41,7 @@ def stated_chances(ratings: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
     sampled = ratings[ratings.groupby("item")["sample"].transform("nunique") > 1]
     counts = sampled.groupby(["item", "value"], sort=False).size().rename("n").reset_index()
     counts["chance"] = counts["n"] / counts.groupby("item")["n"].transform("sum")
-    return counts.loc[:, ["item", "value", "chance"]], True
+    return counts.drop(columns="n"), True
 
 
 def calibration(answers: pd.DataFrame, ratings: pd.DataFrame) -> Calibration | None:

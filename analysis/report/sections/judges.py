@@ -15,7 +15,7 @@ from analysis.estimate import Estimate
 from analysis.factors import item_levels, of_items
 from analysis.judges.alignment import LEAST_ITEMS
 from analysis.judges.beside import beside
-from analysis.report.blocks import Fold, Note, Section, Sentences
+from analysis.report.blocks import Figures, Fold, Note, Section, Sentences
 from analysis.report.estimates import number, with_interval
 from analysis.report.sections import judges_tables as tables
 from analysis.report.sections.judges_tables import Compared
@@ -49,7 +49,8 @@ def make_section(source: Source) -> Section | None:
     section.add_named("agreement", tables.agreement_table(compared))
     with_means = [one for one in compared if one.both.powered is not None]
     if with_means:
-        section.add(tables.bias_figure(source, with_means))
+        judged_by = {one.judge: [other for other in with_means if other.judge == one.judge] for one in with_means}
+        section.add(Figures([tables.bias_figure(source, of_judge) for of_judge in judged_by.values()]))
         section.add_named("estimates", tables.estimates_of(with_means))
         section.add_named("biases", tables.biases_table(with_means))
     calibrated = [one for one in compared if one.both.calibration is not None]

@@ -151,15 +151,16 @@ def estimates_of(compared: Sequence[Compared]) -> Table:
 
 
 def bias_figure(source: Source, compared: Sequence[Compared]) -> Figure:
-    title = "The judge’s rating less people’s answer"
-    several = len({one.judge for one in compared}) > 1
-    rows = []
-    for one in compared:
-        prefix = f"{one.judge}, {one.question}" if several else one.question
-        rows += [(f"{prefix}, {level}" if level else prefix, estimate) for level, estimate in one.both.bias.items()]
+    """Of one judge on all questions."""
+    title = f"{compared[0].judge}: rating less people’s answer"
+    rows = [
+        (f"{one.question}, {level}" if level else one.question, estimate)
+        for one in compared
+        for level, estimate in one.both.bias.items()
+    ]
     words = plots.Words(source.key("judges-plot"), title, values_in_words(rows), "Points above people’s answers")
     columns = [Column("Question", "text"), Column("Difference"), Column("Low"), Column("High")]
-    svg = plots.intervals(words, interval_bars(rows, longest=26))
+    svg = plots.intervals(words, interval_bars(rows, longest=24))
     return Figure(svg, f"{title}, with 95% intervals.", Table(title, columns, interval_bars(rows)))
 
 
