@@ -62,9 +62,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     what = "difference of two systems" if args.difference else "mean"
     print(f"People alone: {alone.ratings:,} ratings of {alone.rated:,} items; interval of the {what} {width:.3f} wide.")
-    titles = (
-        f"{'correlation':>11}  {'width with judge':>16}  {'items for that width':>20}  {'ratings':>9}  {'saved':>6}"
-    )
+    titles = f"{'correlation':>11}  {'width with judge':>16}  {'items for the same':>20}  {'ratings':>9}  {'saved':>6}"
     print(f"\n{titles}")
     for row in rows:
         needed = row["rated"]

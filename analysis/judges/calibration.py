@@ -37,7 +37,7 @@ def stated_chances(ratings: pd.DataFrame) -> tuple[pd.DataFrame, bool]:
             for value, chance in chances.items()
         ]
         table = pd.DataFrame(cells, columns=["item", "value", "chance"])
-        return table.groupby(["item", "value"], as_index=False, sort=False)["chance"].mean(), False
+        return table.groupby(["item", "value"], as_index=False, sort=False).agg({"chance": "mean"}), False
     sampled = ratings[ratings.groupby("item")["sample"].transform("nunique") > 1]
     counts = sampled.groupby(["item", "value"], sort=False).size().rename("n").reset_index()
     counts["chance"] = counts["n"] / counts.groupby("item")["n"].transform("sum")
