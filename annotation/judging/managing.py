@@ -18,6 +18,7 @@ from annotation.judging.judged_pages import arranged, drawn_from, has_sides
 from annotation.models import Arm, Item, Judge, JudgePlace, Study
 from annotation.task_types.registry import get_type
 from common.problems import Problem, invalid, refuse_if_any, unknown
+from common.words import counted
 from generation.models import LanguageModel
 from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_model
 
@@ -95,7 +96,7 @@ def plan_judge(*, study: Study, settings: JudgeSettings) -> PlannedJudge:
     sides = has_sides(instrument, items[0])
     samples = settings.samples or (2 if sides else 1)
     if sides and samples % 2:
-        what = f"With {samples} samples, one order of the texts would come more often than the other."
+        what = f"With {counted(samples, 'sample')}, one order of the texts would come more often than the other."
         raise invalid("samples", what, "Use an even number.")
     own = {field.name for field in fields(JudgeSettings)} - {"model", "arm", "method", "samples", "items", "name"}
     judge = Judge(

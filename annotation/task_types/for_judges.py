@@ -7,21 +7,32 @@ give no answer that a worker could not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from analysis.description import Point
-
-if TYPE_CHECKING:
-    from annotation.task_types.questions import Form, Option
 
 #: Labels of options up to this length are answers themselves; longer ones have letters.
 LONGEST_ANSWER = 40
 #: With more possible answers, a judge is not asked how likely each of them is.
 MOST_SCORED = 21
 Json = dict[str, Any]
+
+
+class Option(Protocol):
+    """What an answer can name (`questions.Option`)."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=Option)
 
 
 class NoAnswer(ValueError):
@@ -39,7 +50,7 @@ class ForJudge:
 
     ask: str
     schema: Json
-    read: Callable[[Any], Form]
+    read: Callable[[Any], Mapping[str, str]]
     shown: str = ""
     values: Sequence[Any] = ()
 
@@ -85,19 +96,19 @@ def letter_of(position: int) -> str:
     return ascii_uppercase[letter] + (str(turn + 1) if turn else "")
 
 
-def lettered(options: Sequence[Option]) -> dict[str, Option]:
+def lettered(options: Sequence[Named]) -> dict[str, Named]:
     """Options by letter, in the order shown. Their keys stay hidden: they may name what wrote a text."""
     return {letter_of(position): option for position, option in enumerate(options)}
 
 
-def options_in_words(options: dict[str, Option]) -> str:
+def options_in_words(options: Mapping[str, Option]) -> str:
     return "; ".join(
         f"{letter} = {option.label}" + (f" ({option.description})" if option.description else "")
         for letter, option in options.items()
     )
 
 
-def letter_in(value: Any, options: dict[str, Option]) -> Option:
+def letter_in(value: Any, options: Mapping[str, Named]) -> Named:
     """The option that an answer names by its letter or its label. Raises `NoAnswer`."""
     text = value.strip() if isinstance(value, str) else ""
     for letter, option in options.items():
@@ -111,6 +122,6 @@ def or_null(schema: Json, *, required: bool) -> Json:
     return schema if required else {"anyOf": [schema, {"type": "null"}]}
 
 
-def texts_in_words(options: dict[str, Option]) -> str:
+def texts_in_words(options: Mapping[str, Option]) -> str:
     """The texts of an item that a question shows as its options."""
     return "\n\n".join(f"{letter}:\n{option.label}" for letter, option in options.items())

@@ -15,6 +15,7 @@ from analysis.report.blocks import Figure
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
+from common.words import counted
 
 PROBLEMS = {
     "empty": "nothing",
@@ -56,14 +57,13 @@ def judges_table(judges: pd.DataFrame) -> Table:
 
 def how_asked(row: Mapping[str, Any]) -> str:
     way = "all answers scored" if row["method"] == "scored" else "JSON"
-    samples = f"{row['samples']} samples" if row["samples"] > 1 else "1 sample"
-    return f"{way}, {samples}, temperature {row['temperature']:g}"
+    return f"{way}, {counted(row['samples'], 'sample')}, temperature {row['temperature']:g}"
 
 
 def problems_in_words(row: Mapping[str, Any]) -> str:
     counts = (f"{int(count)} × {PROBLEMS.get(name, name)}" for name, count in row["problems"].items())
     left = int(row["refused"] + row["invalid"])
-    return "; ".join([*counts, *([f"{left} places without an answer"] if left else [])]) or "none"
+    return "; ".join([*counts, *([f"{counted(left, 'place')} without an answer"] if left else [])]) or "none"
 
 
 def agreement_table(compared: Sequence[Compared]) -> Table:
