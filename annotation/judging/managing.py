@@ -24,6 +24,7 @@ from generation.registry.registration import EMBEDDED_NAMES, ensure_embedded_mod
 
 MOST_SAMPLES, MOST_TRIES, MOST_TOKENS = 100, 10, 20_000
 MOST_JUDGES = 50
+MOST_USD, MOST_CAP_TOKENS = 999_999, 10**15
 LONGEST_INSTRUCTION = 10_000
 AT_ONCE = 1_000
 ACTIVE = (Judge.State.WAITING, Judge.State.RUNNING)
@@ -166,9 +167,7 @@ def resume_judge(*, judge: Judge, actor: str, cap_usd: Decimal | None = None, ca
     judge = Judge.objects.select_for_update(no_key=True).get(pk=judge.pk)
     if judge.state == Judge.State.DONE:
         raise invalid("judge", f"“{judge.name}” is done.", "Start another judge for more answers.")
-    for name, cap in (("cap_usd", cap_usd), ("cap_tokens", cap_tokens)):
-        if cap is not None and cap <= 0:
-            raise invalid(name, f"{cap} is not above 0.", "Give a higher cap.")
+    refuse_if_any(_cap_problems(cap_usd, cap_tokens))
     judge.cap_usd, judge.cap_tokens = cap_usd or judge.cap_usd, cap_tokens or judge.cap_tokens
     judge.state, judge.message, judge.failures, judge.ended_at = Judge.State.WAITING, "", 0, None
     judge.save(update_fields=["state", "message", "failures", "ended_at", "cap_usd", "cap_tokens"])
@@ -213,10 +212,7 @@ def _problems(study: Study, settings: JudgeSettings) -> list[Problem]:
         value = getattr(settings, name)
         if not low <= value <= high:
             problems.append(Problem(name, f"{value} is not from {low:g} to {high:g}.", "Change it."))
-    for name in ("cap_usd", "cap_tokens"):
-        cap = getattr(settings, name)
-        if cap is not None and cap <= 0:
-            problems.append(Problem(name, f"{cap} is not above 0.", "Leave it empty for no cap."))
+    problems += _cap_problems(settings.cap_usd, settings.cap_tokens)
     if settings.cap_usd is not None and not (settings.price_in or settings.price_out):
         what = "A cap in USD needs the prices of tokens."
         problems.append(Problem("cap_usd", what, "Give prices, or a cap in tokens."))
@@ -231,6 +227,14 @@ def _problems(study: Study, settings: JudgeSettings) -> list[Problem]:
     if settings.arm and settings.arm not in arms:
         problems.append(unknown("arm", settings.arm, arms))
     return problems
+
+
+def _cap_problems(cap_usd: Decimal | None, cap_tokens: int | None) -> list[Problem]:
+    return [
+        Problem(name, f"{cap} is not above 0 and up to {most:,}.", "Leave it empty for no cap.")
+        for name, cap, most in (("cap_usd", cap_usd, MOST_USD), ("cap_tokens", cap_tokens, MOST_CAP_TOKENS))
+        if cap is not None and not 0 < cap <= most
+    ]
 
 
 def _items(study: Study, arm: Arm) -> Iterable[Item]:

@@ -182,7 +182,7 @@ def _judge_quotes(study: Study) -> None:
     model = LanguageModel.objects.create(name="quoting", backend="openai", source="m", base_url="http://127.0.0.1:9/v1")
     settings = {"name": "quoting", "method": "json", "n_items": 1}
     judge = Judge.objects.create(study=study, model=model, arm=study.arms.all()[0], **settings)
-    for position, item in enumerate(study.items.all()):
+    for position, item in enumerate(item for item in study.items.all() if WROTE in str(item.payload)):
         place = JudgePlace.objects.create(judge=judge, item=item, position=position, sample=0, order={}, reason=WROTE)
         said = {"raw": f"“{WROTE}” is odd.", "answers": {"why": WROTE}, "detail": WROTE}
         JudgeAnswer.objects.create(place=place, page=0, attempt=1, prompt_hash="", **said)
