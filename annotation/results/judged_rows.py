@@ -35,6 +35,8 @@ def judge_rating_rows(study: Study) -> Iterator[JudgeRatingRow]:
         *("judge__name", "item__external_id", "place__sample", "question", "target", "scale", "value", "text"),
         *("side", "chance", "chances"),
     )
-    for *before, value, text, side, chance, chances in rows.values_list(*columns).iterator(CHUNK):
+    for judge, item, sample, question, target, scale, value, text, side, chance, chances in rows.values_list(
+        *columns
+    ).iterator(CHUNK):
         answer, probability = (math.nan if number is None else number for number in (value, chance))
-        yield JudgeRatingRow(*before, answer, text, side, probability, chances)
+        yield JudgeRatingRow(judge, item, sample, question, target, scale, answer, text, side, probability, chances)

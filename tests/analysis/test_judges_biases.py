@@ -38,7 +38,7 @@ def test_a_judge_that_takes_the_first_text_has_all_the_position_bias_there_is() 
 
 def test_length_counts_only_beyond_what_people_share() -> None:
     lengths = pd.Series({f"i{n}": float(n) for n in range(6)})
-    assert length_bias(pd.Series({f"i{n}": 0.1 * n for n in range(6)}), lengths) == (pytest.approx(1.0), 6)
+    assert length_bias(pd.Series({f"i{n}": 0.1 * n for n in range(6)}), lengths) == pytest.approx((1.0, 6))
     assert math.isnan(length_bias(pd.Series({f"i{n}": 0.0 for n in range(6)}), lengths)[0])
     assert math.isnan(length_bias(pd.Series({"i1": 1.0}), lengths)[0])
 
@@ -69,7 +69,8 @@ def test_calibration_by_hand() -> None:
     people = people_of({"a": [1, 1, 1, 2], "b": [2, 2, 1, 2]})
     perfect = calibration(people, judge_of({"a": {"1": 0.75, "2": 0.25}, "b": {"1": 0.25, "2": 0.75}}))
     assert perfect is not None
-    assert (perfect.error, perfect.from_samples) == (pytest.approx(0.0), False)
+    assert perfect.error == pytest.approx(0.0)
+    assert not perfect.from_samples
     sure = calibration(people, judge_of({"a": {"1": 1.0, "2": 0.0}, "b": {"1": 0.0, "2": 1.0}}))
     assert sure is not None
     assert sure.error == pytest.approx(0.25)  # it says 0 and 1 where people say 0.25 and 0.75
@@ -82,16 +83,16 @@ def test_shares_of_samples_stand_for_probabilities() -> None:
     judge = pd.DataFrame([(*row, "", {}) for row in rows], columns=["item", "sample", "value", "side", "chances"])
     measured = calibration(people, judge)
     assert measured is not None
-    assert (measured.error, measured.from_samples, measured.items) == (pytest.approx(0.0), True, 2)
+    assert measured.error == pytest.approx(0.0)
+    assert (measured.from_samples, measured.items) == (True, 2)
     assert calibration(people, judge[judge["sample"] == 0]) is None  # one sample has no share
 
 
 def test_equal_answers_by_hand() -> None:
     people = people_of({"a": [1, 1, 2], "b": [2, 2, 2]})
     assert equal_with_the_people(people, pd.Series({"a": 1.0, "b": 2.0})) == pytest.approx((2 / 3 + 1) / 2)
-    share, count = equal_with_the_others(people)
     # Person 0 and 1 on a: one of two others; person 2: none. On b all agree.
-    assert (share, count) == (pytest.approx((0.75 + 0.75 + 0.5) / 3), 3)
+    assert equal_with_the_others(people) == pytest.approx(((0.75 + 0.75 + 0.5) / 3, 3))
 
 
 @pytest.mark.slow
