@@ -160,7 +160,7 @@ def bias_figure(source: Source, compared: Sequence[Compared]) -> Figure:
     ]
     words = plots.Words(source.key("judges-plot"), title, values_in_words(rows), "Points above people’s answers")
     columns = [Column("Question", "text"), Column("Difference"), Column("Low"), Column("High")]
-    svg = plots.intervals(words, interval_bars(rows, longest=24))
+    svg = plots.intervals(words, interval_bars(rows, longest=20))
     return Figure(svg, f"{title}, with 95% intervals.", Table(title, columns, interval_bars(rows)))
 
 
