@@ -32,6 +32,7 @@ COMMANDS = (
     Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),
     Command("raters", "raters", "Each rater by models: how often right or guessing, how severe, how consistent."),
     Command("preference", "preference", "Systems compared: scores, strengths and ranks."),
+    Command("plan-judges", "plan_judges", "How many ratings by people a judge saves for the same certainty."),
     Command("judges", "judges", "A judge, such as a language model, beside people; estimates that use both."),
     Command("spans", "spans", "Marks in texts: agreement (F1, α, γ), and scores by system, worker and text."),
     Command("detection", "detection", "Human or machine: accuracy, precision, recall, d′, comparison with chance."),

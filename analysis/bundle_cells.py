@@ -106,7 +106,7 @@ def refuse_strangers(tables: Mapping[str, pd.DataFrame]) -> None:
     for kind, names in (("item", items), ("submission", submissions)):
         if not names.is_unique:
             raise BundleError(f"{kind}s.csv holds one {kind} twice")
-    for name in ("ratings", "flags", "offers", "own_ratings", "adjudications"):
+    for name in ("ratings", "flags", "offers", "own_ratings", "adjudications", "judge_ratings"):
         table = tables[name]
         no_submission, no_item = np.zeros((2, len(table)), dtype=bool)
         if "submission" in table:

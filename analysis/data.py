@@ -4,7 +4,8 @@ A bundle is a folder or a zip archive: ``study.json`` (format, version, the desc
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
 between answers; ``stopped.csv`` if workers stopped early for part pay;
-``questionnaires.csv`` if people were asked before or after their tasks. For people who publish it, there are also
+``questionnaires.csv`` if people were asked before or after their tasks; ``judges.csv`` and ``judge_ratings.csv`` if
+language models judged the items, too. For people who publish it, there are also
 ``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
 with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number
 is missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same
@@ -74,6 +75,7 @@ class StudyData:
     ``offers`` are what the pages of all submissions showed, ``own_ratings`` what the writers of items
     said about their own texts, and ``adjudications`` the newest final answers to questions with several choices.
     ``questionnaires`` are all answers to questions around the tasks, also of people who could not take part.
+    ``judges`` and their ``judge_ratings`` are of language models. No figure of people's answers includes them.
     """
 
     description: StudyDescription
@@ -86,6 +88,8 @@ class StudyData:
     adjudications: pd.DataFrame
     stopped: pd.DataFrame
     questionnaires: pd.DataFrame
+    judges: pd.DataFrame
+    judge_ratings: pd.DataFrame
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:

@@ -144,6 +144,49 @@ class QuestionnaireRow(NamedTuple):
     answered_at: datetime
 
 
+class JudgeRow(NamedTuple):
+    """A judge: a language model that answered pages beside people. ``places``: items times samples; ``again``: calls
+    that repeated an answer that did not count, which ``problems`` counts by reason. ``cost`` is an amount (USD)."""
+
+    judge: str
+    model: str
+    method: str
+    arm: str
+    state: str
+    samples: int
+    temperature: float
+    seed: int
+    items: int
+    places: int
+    done: int
+    invalid: int
+    refused: int
+    calls: int
+    again: int
+    problems: dict[str, float]
+    tokens_in: int
+    tokens_out: int
+    seconds: float
+    cost: str
+
+
+class JudgeRatingRow(NamedTuple):
+    """One answer of a judge. ``side`` is that of the part it is about, as in the export “long”. ``chance`` is the
+    model's probability of this value and ``chances`` that of every value, where all possible answers were scored."""
+
+    judge: str
+    item: str
+    sample: int
+    question: str
+    target: str
+    scale: str
+    value: float
+    text: str
+    side: str
+    chance: float
+    chances: dict[str, float]
+
+
 #: A row as its type, as values in the order of its columns, or by column.
 Record = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
@@ -186,4 +229,6 @@ TABLES = {
     "adjudications": Table(AdjudicationRow, "adjudications", optional=True),
     "stopped": Table(StoppedRow, "stopped", optional=True),
     "questionnaires": Table(QuestionnaireRow, "questionnaires", optional=True),
+    "judges": Table(JudgeRow, "judges", optional=True),
+    "judge_ratings": Table(JudgeRatingRow, "judge_ratings", optional=True),
 }

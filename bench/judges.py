@@ -3,7 +3,8 @@
 In every simulated set, people rate 40 of 400 items: five of 20 workers each. Items, workers and single answers vary.
 The judge rates all items, and its ratings correlate with what an item is worth by 0, 0.3, 0.6 or 0.9. Prints how many
 95% intervals hold the true mean, and their mean width, by people alone and by both; then the same for the difference of
-two systems, which have half the items each and truly differ by 0.3.
+two systems, which have half the items each and truly differ by 0.3. Last, the widths that `analysis.judges.planning`
+expects, to compare.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.estimate import Estimate
-from analysis.judges import powered_levels
+from analysis.judges import JudgedDesign, powered_levels
 
 ITEMS, RATED, PER_ITEM, WORKERS = 400, 40, 5, 20
 SD_ITEM, SD_WORKER, SD_ANSWER = 0.7, 0.5, 1.0
@@ -53,6 +54,13 @@ def one_set(correlation: float, rng: np.random.Generator, *, rated: int = RATED)
     ]
 
 
+def expected_widths(correlation: float, *, rated: int = RATED) -> list[float]:
+    """The widths of the four intervals by the planner's formulas."""
+    alone = JudgedDesign(rated, PER_ITEM, WORKERS, SD_ITEM, SD_WORKER, SD_ANSWER)
+    both = JudgedDesign(rated, PER_ITEM, WORKERS, SD_ITEM, SD_WORKER, SD_ANSWER, ITEMS, correlation)
+    return [design.width(difference=difference) for difference in (False, True) for design in (alone, both)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", type=int, default=1000)
@@ -71,6 +79,7 @@ def main() -> None:
             for share, wide in zip(held / options.sets, width / options.sets, strict=True)
         ]
         print(f"ρ = {correlation:<8}" + "".join(f"{cell:>24}" for cell in cells))
+        print(f"{'expected':12}" + "".join(f"{wide:>24.3f}" for wide in expected_widths(correlation)))
 
 
 if __name__ == "__main__":

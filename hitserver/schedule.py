@@ -18,6 +18,7 @@ STUDIES = {
     "deliver_webhooks": 60,
     "reclaim_expired": 30,
     "follow_feeds": 60,
+    "wake_judges": 60,
     "tell_of_complete_studies": 60,
 }
 MARKETPLACE = {
@@ -27,7 +28,8 @@ MARKETPLACE = {
 }
 #: What the server does whatever its parts are.
 WATCH = {"hitserver.tasks.watch": 300}
-STUDY_MODULES = tuple(f"annotation.{room}.tasks" for room in ("results", "recruiting", "review", "api", "webhooks"))
+ROOMS = ("results", "recruiting", "review", "api", "webhooks", "judging")
+STUDY_MODULES = tuple(f"annotation.{room}.tasks" for room in ROOMS)
 MARKETPLACE_MODULES = (
     "marketplace.services.messages.notification_delivery",
     "marketplace.services.accounts.sign_in_links",

@@ -248,7 +248,9 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 # Tasks that load a language model. `generation.tasks.wake` only reads the database.
-CELERY_TASK_ROUTES = {f"generation.tasks.{name}": {"queue": "gpu"} for name in ("work", "check")}
+CELERY_TASK_ROUTES = {
+    name: {"queue": "gpu"} for name in ("generation.tasks.work", "generation.tasks.check", "annotation.tasks.judge")
+}
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 5.0

@@ -76,6 +76,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("file", metavar="FILE", help=READABLE)
     parser.add_argument("--judge", metavar="FILE", required=True, help="CSV, TSV or JSONL with the judge’s ratings")
+    parser.add_argument("--named", metavar="NAME", default="", help="which judge, if the file has a column judge")
     parser.add_argument("--value", metavar="COL", help="column with the answers, in both files (default: value)")
     parser.add_argument("--item", metavar="COL", default="item", help="column with what was judged, in both files")
     parser.add_argument("--worker", metavar="COL", default="worker", help="column with who answered")
@@ -127,8 +128,14 @@ def run(args: argparse.Namespace) -> int:
 
 def judge_rows(args: argparse.Namespace) -> pd.DataFrame:
     header = header_of(args.judge)
-    optional = [column for column in ("criterion", args.factor) if column and column in header]
-    rows = read_columns(args.judge, [args.item, args.value, *optional])
+    optional = [column for column in ("criterion", "judge", args.factor) if column and column in header]
+    rows = read_columns(args.judge, list(dict.fromkeys([args.item, args.value, *optional])))
+    if "judge" in optional:
+        names = [str(name) for name in rows["judge"].unique()]
+        if args.named not in ("", *names) or (not args.named and len(names) > 1):
+            what = f"there is no judge “{args.named}”" if args.named else "the file has ratings by several judges"
+            raise InputError(args.judge, 'column "judge"', what, f"name one with --named: {', '.join(names)}")
+        rows = rows[(rows["judge"] == (args.named or names[0])).to_numpy()]
     refuse_empty(rows[args.item], args.judge, "name the item that was rated")
     return rows
 

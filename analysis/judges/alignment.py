@@ -111,6 +111,27 @@ def with_the_others(answers: pd.DataFrame) -> tuple[float, int]:
     return (float(np.mean(correlations)), len(correlations)) if correlations else (math.nan, 0)
 
 
+def equal_with_the_people(answers: pd.DataFrame, judged: pd.Series) -> float:
+    """The share of people's answers that are the judge's, a mean over items: for categories. NaN without any."""
+    rows = answers[answers["item"].isin(judged.index)]
+    equal = rows["value"].to_numpy() == judged.reindex(rows["item"]).to_numpy()
+    shares = pd.Series(equal.astype(float)).groupby(rows["item"].to_numpy()).mean()
+    return float(shares.mean()) if len(shares) else math.nan
+
+
+def equal_with_the_others(answers: pd.DataFrame) -> tuple[float, int]:
+    """The share of the others' answers that are a person's, a mean over the person's items and then over people; and
+    how many people it is a mean over. The ceiling beside `equal_with_the_people`."""
+    counts = answers.groupby(["item", "value"]).size()
+    totals = answers.groupby("item").size()
+    shares: dict[object, list[float]] = {}
+    for item, worker, value in zip(answers["item"], answers["worker"], answers["value"], strict=True):
+        if totals[item] > 1:
+            shares.setdefault(worker, []).append((counts[item, value] - 1) / (totals[item] - 1))
+    means = [float(np.mean(own)) for own in shares.values()]
+    return (float(np.mean(means)), len(means)) if means else (math.nan, 0)
+
+
 def _agreement(value: float, others: np.ndarray, nominal: bool) -> float:
     if nominal:
         return float((others == value).mean())

@@ -12,6 +12,8 @@ TABLES_IN_WORDS = {
     "adjudications": "one row for each option of an item whose answers were settled by people",
     "stopped": "one row for each task that a worker stopped for part pay",
     "questionnaires": "one row for each answer to a question before or after the tasks, or about the instructions",
+    "judges": "one row for each language model that answered pages beside people",
+    "judge_ratings": "one row for each answer of a language model to a question",
 }
 
 _SUBMISSION = "Number of the submission."
@@ -21,6 +23,7 @@ _TARGET = "Which part or option of the item the answer is about; empty if there 
 _ARM = "Experimental condition of the worker; empty in a study without conditions."
 _WORKER = "Pseudonym of the worker in this study."
 _SIMULATED = "Whether the worker is a program that answers like a worker."
+_JUDGE = "Name of the judge: a language model with its settings. It is not a worker."
 _HIT = "Number of the task (a bundle of items)."
 
 COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
@@ -123,6 +126,41 @@ COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
         "passed": "Whether these answers let the worker take part (yes or no); empty if nothing depended on them.",
         "seconds": "Time on the question as the browser measured it.",
         "answered_at": "When the questionnaire was sent.",
+    },
+    "judges": {
+        "judge": _JUDGE,
+        "model": "Name of the language model.",
+        "method": "scored (every possible answer by its probability) or json (the model writes its answers).",
+        "arm": "Experimental condition whose pages it saw; empty in a study without conditions.",
+        "state": "waiting, running, done, stopped, capped or failed.",
+        "samples": "How many times it answered about each item.",
+        "temperature": "Of its draws; 0 takes the likeliest answer.",
+        "seed": "Decides the order of items and every draw.",
+        "items": "Number of items that it was to judge.",
+        "places": "Items times samples.",
+        "done": "Places with answers.",
+        "invalid": "Places without a valid answer after all tries.",
+        "refused": "Places that the model or its server could not answer.",
+        "calls": "Number of times the model was asked.",
+        "again": "Calls that repeated one whose answer did not count.",
+        "problems": "JSON: number of answers that did not count, by reason.",
+        "tokens_in": "Tokens read.",
+        "tokens_out": "Tokens written.",
+        "seconds": "Time of all calls.",
+        "cost": "US dollars, by the prices that the researcher gave.",
+    },
+    "judge_ratings": {
+        "judge": _JUDGE,
+        "item": "Name of the item.",
+        "sample": "Number of the answer about the item, from 0. It decides the order of texts.",
+        "question": _QUESTION,
+        "target": _TARGET,
+        "scale": "Name of the scale.",
+        "value": "The answer as a number.",
+        "text": "The answer in words, for an open question.",
+        "side": "Where the text was shown, as A, B, …; empty if there is nothing to say.",
+        "chance": "The model's probability of this answer, if all possible answers were scored.",
+        "chances": "JSON: the model's probability of every value.",
     },
 }
 #: Columns that name a row of another table: by table and column, that table and its column.

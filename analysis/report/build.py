@@ -30,6 +30,7 @@ from analysis.report.sections import (
     exclusions,
     findings,
     item_scores,
+    judges,
     origin_tests,
     own_ratings,
     preference,
@@ -115,6 +116,7 @@ def make_sections(source: Source) -> list[Section]:
     """
     arm_makers: list[Maker] = [("arms", "Arms", arms.make_section)] if source.description.has_arms else []
     after: list[Maker] = [
+        ("judges", judges.TITLE, judges.make_section),
         *arm_makers,
         ("design", "What was asked", design.make_section),
         ("data", "Data", collected.make_section),

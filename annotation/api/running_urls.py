@@ -7,6 +7,7 @@ from annotation.api import (
     edits,
     exports,
     job_views,
+    judges,
     offers,
     payments,
     platforms,
@@ -20,6 +21,6 @@ from annotation.api import (
 
 MODULES = (
     *(job_views, platforms, offers, submissions, decisions, workers, payments, quality, exports, reports),
-    *(runs, suggesters, edits),
+    *(runs, suggesters, edits, judges),
 )
 urlpatterns: list[URLPattern] = [pattern for module in MODULES for pattern in module.urlpatterns]

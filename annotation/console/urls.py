@@ -13,6 +13,7 @@ from annotation.console.pages import (
     teams,
     users,
 )
+from annotation.judging.pages import judges
 from annotation.models_and_runs.pages import language_models, runs, suggesters
 from annotation.people.pages import deletion, workers
 from annotation.recruiting.pages import (
@@ -207,6 +208,9 @@ urlpatterns = [
     path(STUDY + "report/<str:name>", reports.report_file, name="report_file"),
     path(STUDY + "report/figures/<slug:key>.png", reports.report_figure, name="report_figure"),
     path(STUDY + "exports/<slug:kind>.<slug:format>", exports.export_view, name="export"),
+    path(STUDY + "judges/", judges.judges, name="console_judges"),
+    path(STUDY + "judges/<int:pk>/stop/", judges.stop, name="console_stop_judge"),
+    path(STUDY + "judges/<int:pk>/resume/", judges.resume, name="console_resume_judge"),
     path(STUDY + "webhooks/", webhooks.webhooks, name="console_webhooks"),
     path(STUDY + "webhooks/<int:pk>/", webhooks.webhook, name="console_webhook"),
     path(STUDY + "webhooks/<int:pk>/pause/", webhooks.pause, name="console_webhook_pause"),

@@ -2,6 +2,7 @@
 
 from annotation.models.api import ApiAnswer, ApiJob
 from annotation.models.events import EventBatch
+from annotation.models.judges import Judge, JudgeAnswer, JudgePlace, JudgeRating
 from annotation.models.leaving import DeletionRequest, PartPayment, RedactionGate
 from annotation.models.media import Media
 from annotation.models.offers import Offer, Pull
@@ -57,6 +58,10 @@ __all__ = [
     "Item",
     "ItemAuthor",
     "ItemFeed",
+    "Judge",
+    "JudgeAnswer",
+    "JudgePlace",
+    "JudgeRating",
     "Media",
     "Membership",
     "Offer",

@@ -25,6 +25,9 @@ from annotation.models import (
     Invitation,
     Item,
     ItemAuthor,
+    JudgeAnswer,
+    JudgePlace,
+    JudgeRating,
     Offer,
     Output,
     OutsideAssignment,
@@ -204,6 +207,10 @@ def _clean_items(participant: Participant, nobody: Worker, traces: Traces) -> in
         Item.objects.filter(pk=item.pk).update(source=item.source | {"redacted": True})
     ItemAuthor.objects.filter(item__in=item_ids, worker=participant.worker).update(worker=nobody)
     _blank_notes(item_ids)
+    # What judges wrote about these items may quote them. Their numbers stay.
+    JudgeAnswer.objects.filter(place__item__in=item_ids).exclude(raw="").update(raw=REMOVED, detail="", answers={})
+    JudgeRating.objects.filter(item__in=item_ids).exclude(text="").update(text=REMOVED)
+    JudgePlace.objects.filter(item__in=item_ids).exclude(reason="").update(reason=REMOVED)
     return len(item_ids)
 
 

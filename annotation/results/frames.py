@@ -19,6 +19,8 @@ from analysis.study_tables import (
     AdjudicationRow,
     FlagRow,
     ItemRow,
+    JudgeRatingRow,
+    JudgeRow,
     OfferRow,
     OwnRatingRow,
     QuestionnaireRow,
@@ -44,6 +46,7 @@ from annotation.models import (
 )
 from annotation.results.answers_around_tasks import questionnaire_rows
 from annotation.results.description import describe_study
+from annotation.results.judged_rows import judge_rating_rows, judge_rows
 from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
@@ -282,6 +285,13 @@ class StudyRows:
                 paid=f"{paid:.2f}",
                 stopped_at=row["created_at"],
             )
+
+    def judges(self) -> Iterator[JudgeRow]:
+        """Judges that have answered something."""
+        return judge_rows(self.study)
+
+    def judge_ratings(self) -> Iterator[JudgeRatingRow]:
+        return judge_rating_rows(self.study)
 
     def questionnaires(self) -> Iterator[QuestionnaireRow]:
         """Also of people who could not take part. No query if nothing is asked around the tasks."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from django import forms
 
     from annotation.task_types.answer_rules import About, RulesRead
+    from annotation.task_types.for_judges import ForJudge
     from annotation.task_types.simulation import SimulatedWorker
 
 #: A point's value, a text, or the keys of chosen or ranked options. None: left out.
@@ -267,6 +268,12 @@ class Question(ABC):
             return "; ".join([names.get(key, key) for key in answer] or [_("none of the options")])
         default = f"{answer:g}" if isinstance(answer, float) else str(answer)
         return self.names().get(answer, default)
+
+    # --- a judge's answers ---
+
+    def for_judge(self) -> ForJudge | None:
+        """How a judge, such as a language model, answers it. None, the default: a judge cannot."""
+        return None
 
     # --- answers that were never given ---
 

@@ -104,7 +104,9 @@ class Request:
     priming text) stay. ``rank``: which of the n-best texts of a beam search is wanted, 0 the best.
 
     ``messages``: the conversation that the text answers. A model with a chat template reads them in place of the
-    ``prompt``; of a conversation that is too long for it, the oldest messages are left out.
+    ``prompt``; of a conversation that is too long for it, the oldest messages are left out. ``system`` and ``schema``
+    are for chats on a server: a message before the prompt, and the JSON schema that the answer must have if the server
+    can enforce one. Other backends use the prompt alone.
     """
 
     key: Any
@@ -116,6 +118,8 @@ class Request:
     keep: int = 0
     rank: int = 0
     messages: tuple[Message, ...] = ()
+    system: str = ""
+    schema: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

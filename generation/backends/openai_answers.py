@@ -68,7 +68,11 @@ def read_answer(raw: Any, where: str, *, chat: bool, hide: Callable[[str], str] 
         shown = raw if isinstance(raw, str) else type(raw).__name__
         raise BackendError(f"The server at {where} sent a response without a text: {hide(str(shown))[:120]!r}.")
     choice = choices[0]
-    text = getattr(getattr(choice, "message", None), "content", None) if chat else getattr(choice, "text", None)
+    message = getattr(choice, "message", None)
+    text = getattr(message, "content", None) if chat else getattr(choice, "text", None)
+    if chat and text is None and message is not None:
+        # The model declined, or wrote nothing: the API's answer to that has no content.
+        text = str(getattr(message, "refusal", None) or "")
     if not isinstance(text, str):
         raise BackendError(f"The server at {where} sent a response without a text.")
     # Completions give two lists, chats one of objects; llama.cpp gives the latter for both, and the library then leaves

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -41,6 +41,8 @@ class Client:
         self._key = ""
         self._asks_log_p = True
         self._renames_most = False
+        #: Whether the server has not refused JSON schemas yet.
+        self._takes_schema = True
         self.fixed: frozenset[str] = frozenset()
         try:
             import openai
@@ -85,6 +87,9 @@ class Client:
             return NotGenerated(why)
         asked_log_p = self._asks_log_p  # calls run in several threads
         parameters = {name: value for name, value in body.items() if name not in self.fixed}
+        system = parameters.pop("system", "")
+        if not (self.spec.chat and self._takes_schema):
+            parameters.pop("response_format", None)
         if self._renames_most and "max_tokens" in parameters:
             parameters["max_completion_tokens"] = parameters.pop("max_tokens")
         if asked_log_p:
@@ -92,25 +97,10 @@ class Client:
             parameters |= {"logprobs": True, "top_logprobs": 1} if self.spec.chat else {"logprobs": 1}
         raw: Any
         try:
-            if self.spec.chat:
-                turns: Any = [{"role": role, "content": text} for role, text in messages or [("user", prompt)]]
-                raw = self._client.chat.completions.create(model=self.spec.source, messages=turns, **parameters)
-            else:
-                raw = self._client.completions.create(model=self.spec.source, prompt=prompt, **parameters)
+            raw = self._called(messages or [("user", prompt)], system, parameters)
         except openai.APIStatusError as error:
-            if asked_log_p and "logprobs" in server_message(error, self._hide):
-                self._asks_log_p = False
+            if self._adapts(error, parameters, asked_log_p):
                 return self.ask(prompt, body, messages)
-            # OpenAI's newer models take max_completion_tokens in place of max_tokens, and only the default temperature
-            # and top_p.
-            refused = str(getattr(error, "param", None) or "")
-            if error.status_code in (400, 422) and refused in parameters:
-                if refused == "max_tokens":
-                    self._renames_most = True
-                    return self.ask(prompt, body, messages)
-                if refused in DEFAULTS:
-                    self.fixed |= {refused}
-                    return self.ask(prompt, body, messages)
             if isinstance(error, (openai.BadRequestError, openai.UnprocessableEntityError)):
                 return NotGenerated(
                     f"The server at {self.spec.base_url} refused it: {server_message(error, self._hide)}"
@@ -119,6 +109,33 @@ class Client:
         except Exception as error:
             raise self.plain(error) from error
         return read_answer(raw, self.spec.base_url, chat=self.spec.chat, hide=self._hide)
+
+    def _adapts(self, error: Any, parameters: Mapping[str, Any], asked_log_p: bool) -> bool:
+        """Whether the server refused something that the next call can do without. The client remembers it."""
+        if asked_log_p and "logprobs" in server_message(error, self._hide):
+            self._asks_log_p = False
+            return True
+        if "response_format" in parameters and refuses_schema(error, self._hide):
+            self._takes_schema = False
+            return True
+        # OpenAI's newer models take max_completion_tokens in place of max_tokens, and only the default temperature and
+        # top_p.
+        refused = str(getattr(error, "param", None) or "")
+        if error.status_code not in (400, 422) or refused not in parameters:
+            return False
+        if refused == "max_tokens":
+            self._renames_most = True
+        elif refused in DEFAULTS:
+            self.fixed |= {refused}
+        return refused == "max_tokens" or refused in DEFAULTS
+
+    def _called(self, messages: Sequence[Message], system: str, parameters: dict[str, Any]) -> Any:
+        if not self.spec.chat:
+            ((_, prompt),) = messages
+            return self._client.completions.create(model=self.spec.source, prompt=prompt, **parameters)
+        turns: Any = [{"role": "system", "content": system}] if system else []
+        turns += [{"role": role, "content": text} for role, text in messages]
+        return self._client.chat.completions.create(model=self.spec.source, messages=turns, **parameters)
 
     def why_fixed(self, body: Mapping[str, Any]) -> str:
         """Why the model cannot use these parameters, if the server has refused them before; empty if it can."""
@@ -207,6 +224,13 @@ class Client:
             return ServerAway(message, pause=pause) if away else BackendError(message)
         why = f"{type(error).__name__}: {self._hide(str(error))}"
         return BackendError(f"The server at {where} sent a response that cannot be read: {why}")
+
+
+def refuses_schema(error: Any, hide: Callable[[str], str]) -> bool:
+    """Whether the server refused a call because of its JSON schema, so that it may take it without one."""
+    words = f"{getattr(error, 'param', '') or ''} {server_message(error, hide)}".lower()
+    is_refusal = error.status_code in (400, 404, 422, 501)
+    return is_refusal and any(word in words for word in ("response_format", "json_schema", "structured output"))
 
 
 def _size(value: Any) -> int | None:

@@ -77,10 +77,15 @@ class Server:
         return min(n_barred, limits.most) if n_barred > 1 else 0
 
     def body(self, request: Request, *, throughout: bool = False) -> dict[str, Any]:
-        """The arguments of one call, without the model and the prompt."""
+        """The arguments of one call, without the model and the prompt. ``system`` is for the client, which makes
+        messages."""
         decoder, limits = request.decoder, request.limits
         barred = self.barred(limits, throughout=throughout)
-        return {
+        chat: dict[str, Any] = {"system": request.system} if request.system else {}
+        if request.schema is not None:
+            described = {"name": "answers", "strict": True, "schema": dict(request.schema)}
+            chat["response_format"] = {"type": "json_schema", "json_schema": described}
+        return chat | {
             "max_tokens": limits.most,
             "temperature": decoder.temperature if decoder.samples else 0.0,
             "top_p": decoder.top_p if decoder.top_p is not None else 1.0,

@@ -44,7 +44,7 @@ def score_texts(backend: Backend, pairs: Sequence[tuple[str, str]]) -> Iterator[
         raise BackendError("Only models of the backend transformers can score texts. Register the model with it.")
     rows = []
     for number, (prompt, text) in enumerate(pairs):
-        row = _tokens_of(backend, prompt, text)
+        row = tokens_of(backend, prompt, text)
         if isinstance(row, NotGenerated):
             yield number, row
         else:
@@ -103,7 +103,7 @@ def _source_and_text(vocabulary: Tokens, prompt: str, text: str) -> tuple[list[i
     return [*source, *target], len(source)
 
 
-def _tokens_of(backend: TransformersBackend, prompt: str, text: str) -> tuple[list[int], int] | NotGenerated:
+def tokens_of(backend: TransformersBackend, prompt: str, text: str) -> tuple[list[int], int] | NotGenerated:
     """All tokens, and which of them is the first of the text."""
     vocabulary = backend.vocabulary
     if not text.strip():

@@ -113,6 +113,8 @@ def _own_settings(spec: ModelSpec) -> Any:
 
     try:
         # The engine has brought the model's files by now.
-        return GenerationConfig.from_pretrained(spec.source, revision=spec.revision or "main", local_files_only=True)
+        return GenerationConfig.from_pretrained(
+            spec.source, revision=spec.revision or "main", local_files_only=True, trust_remote_code=False
+        )
     except (OSError, ValueError):
         return GenerationConfig()  # type: ignore[no-untyped-call]

@@ -25,6 +25,10 @@ from annotation.models import (
     EventBatch,
     Flag,
     Invitation,
+    Judge,
+    JudgeAnswer,
+    JudgePlace,
+    JudgeRating,
     OutsideAssignment,
     Participant,
     Payment,
@@ -46,6 +50,7 @@ from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page
 from annotation.work.requested_offers import pull_offers
 from annotation.work.taking_questionnaires import answer, save_questions_draft
+from generation.models import LanguageModel
 from tests.annotation.offers_helpers import pass_time
 from tests.annotation.questionnaire_helpers import REMARK, stored
 from tests.factories import make_assignment, make_participant, make_study, make_submission, make_worker, simulated_form
@@ -168,7 +173,21 @@ def _judged(source: Study, user: User) -> Study:
     set_feed(study=made, source=source, actor=user.get_username())
     publish(study=made, actor=user.get_username())
     make_submission(study=made)
+    _judge_quotes(made)
     return made
+
+
+def _judge_quotes(study: Study) -> None:
+    """A language model judged the items, too, and quoted them."""
+    model = LanguageModel.objects.create(name="quoting", backend="openai", source="m", base_url="http://127.0.0.1:9/v1")
+    settings = {"name": "quoting", "method": "json", "n_items": 1}
+    judge = Judge.objects.create(study=study, model=model, arm=study.arms.all()[0], **settings)
+    for position, item in enumerate(item for item in study.items.all() if WROTE in str(item.payload)):
+        place = JudgePlace.objects.create(judge=judge, item=item, position=position, sample=0, order={}, reason=WROTE)
+        said = {"raw": f"“{WROTE}” is odd.", "answers": {"why": WROTE}, "detail": WROTE}
+        JudgeAnswer.objects.create(place=place, page=0, attempt=1, prompt_hash="", **said)
+        rated = {"question": "why", "scale": "text", "text": f"{WROTE} is odd."}
+        JudgeRating.objects.create(judge=judge, place=place, item=item, **rated)
 
 
 def _leave_traces(sent: Submission, user: User) -> None:

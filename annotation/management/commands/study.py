@@ -18,6 +18,7 @@ from annotation.management import study_output as output
 from annotation.management import study_platform as platform_actions
 from annotation.management.asking import YES, ask_before_spending
 from annotation.management.study_audience import AudienceActions
+from annotation.management.study_judges import JudgeActions
 from annotation.management.study_lifecycle import LifecycleActions
 from annotation.management.study_plan import PlanActions
 from annotation.management.study_ratings import RatingsActions
@@ -64,7 +65,8 @@ class Command(ReviewActions):
         AudienceActions(self.say, study_called, ACTOR).add_to(add)
         RatingsActions(self.say, self.warn, user_called, ACTOR).add_to(add)
         RedactActions(self.say, study_called, ACTOR).add_to(add)
-        PlanActions(self.say, study_called).add_to(add)
+        for actions in (PlanActions(self.say, study_called), JudgeActions(self.say, study_called, ACTOR)):
+            actions.add_to(add)
         self.add_running(add)
         self.add_review(add)
         self.add_data(add)

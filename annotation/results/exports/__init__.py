@@ -4,7 +4,8 @@ Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-e
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
 page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
 ``final`` (one row per item and label of a coding study), ``questionnaires`` (one row per answer before or after the
-tasks), ``spans`` (one row per mark in a text), each as CSV, JSON lines or Parquet. Task types add tables of
+tasks), ``spans`` (one row per mark in a text), ``judges`` (one row per answer of a language model), each as
+CSV, JSON lines or Parquet. Task types add tables of
 their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
 that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
 does not grow with the size of the study.
@@ -23,6 +24,7 @@ from annotation.results.exports.events import events_file, events_sheet
 from annotation.results.exports.extra import EXTRA_EXPORTS, extra_chunks
 from annotation.results.exports.final import final_sheet
 from annotation.results.exports.items import diversity_sheet, wide_sheet
+from annotation.results.exports.judges import has_judges, judges_sheet
 from annotation.results.exports.offers import offers_sheet
 from annotation.results.exports.outputs import outputs_sheet
 from annotation.results.exports.questionnaires import questionnaires_sheet
@@ -45,6 +47,7 @@ SHEETS = {
     "final": final_sheet,
     "questionnaires": questionnaires_sheet,
     "spans": spans_sheet,
+    "judges": judges_sheet,
 }
 BUNDLE, DATASET = "bundle", "dataset"
 PARQUET = "parquet"
@@ -94,6 +97,7 @@ def kinds_of(study: Study) -> list[str]:
         "final": not task.adjudicates,
         "questionnaires": not asked_around(study),
         "spans": not marks_texts(study),
+        "judges": not has_judges(study),
         **{
             name: table not in task.extra_exports or not table.fits(study.config)
             for name, table in EXTRA_EXPORTS.items()

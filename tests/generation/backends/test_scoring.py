@@ -14,6 +14,7 @@ pytest.importorskip("torch", reason="torch is not installed (script/setup --mode
 
 import torch
 
+from generation.backends.alternatives import Alternatives, score_alternatives
 from generation.backends.base import BackendError, NotGenerated
 from generation.backends.scoring import TextScore, score_texts
 from generation.registry.registration import register_model
@@ -51,6 +52,20 @@ def test_a_text_that_cannot_be_scored_says_why() -> None:
     assert "give a prompt" in reasons[2]
     with pytest.raises(BackendError, match="Only models of the backend transformers"):
         list(score_texts(object(), [("a", "b")]))  # type: ignore[arg-type]
+
+
+def test_alternatives_have_the_scores_of_passes_of_their_own() -> None:
+    texts = [' {"q1": 1}', ' {"q1": 2}', ' {"q1": 10}', ' {"q1": "a longer one"}']
+    alternatives = score_alternatives(opened(), PROMPTS[0], texts)
+    assert isinstance(alternatives, Alternatives)
+    vocabulary, model = opened().vocabulary, reference_model()
+    first = len(vocabulary.encode(PROMPTS[0]))
+    by_hand = [sum(log_ps_by_hand(model, vocabulary.encode(PROMPTS[0] + text), first)) for text in texts]
+    assert list(alternatives.log_ps) == pytest.approx(by_hand, abs=1e-3)
+    assert alternatives.tokens < sum(len(vocabulary.encode(PROMPTS[0] + text)) for text in texts)
+    too_long = score_alternatives(opened(), "a " * 400, texts)
+    assert isinstance(too_long, NotGenerated)
+    assert "the model's context is 128" in too_long.reason
 
 
 @pytest.mark.django_db

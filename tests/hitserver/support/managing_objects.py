@@ -40,4 +40,7 @@ def managing_cases(study: Study, cases: Mapping[str, Case], market: Mapping[str,
     parts = ("", "<int:id>/", *(f"<int:id>/{part}/" for part in ("secret", "test", "deliveries")))
     again = "<int:id>/deliveries/<int:delivery>/redeliver/"
     routes |= {f"{STUDY}webhooks/{part}": (hook, {}) for part in (*parts, again)}
+    of_judge = cases["console/studies/<slug:slug>/judges/<int:pk>/stop/"].values
+    judge = {"slug": of_judge["slug"], "id": of_judge["pk"]}
+    routes |= {f"{STUDY}judges/<int:id>/{part}": (judge, {}) for part in ("", "stop/", "resume/")}
     return {route: Case(values, body=body) for route, (values, body) in routes.items()}

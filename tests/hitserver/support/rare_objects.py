@@ -12,12 +12,12 @@ from django.utils import timezone
 from accounts import invitations
 from accounts.models import Identity, SecondFactor, Team
 from accounts.provider import Provider
-from annotation.models import ItemFeed, Membership, OutsideAssignment, PlatformAccount, Posting, Study, Webhook
+from annotation.models import ItemFeed, Judge, Membership, OutsideAssignment, PlatformAccount, Posting, Study, Webhook
 from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.platforms.account_keys import Keys, seal_keys
 from annotation.tokens import form_token, participant_token, posting_token, questions_token, start_token
 from annotation.webhooks.managing import send_test
-from generation.models import Suggester
+from generation.models import LanguageModel, Suggester
 from generation.suggestions.asking import ask_suggesters
 from marketplace.models import Requester, Worker
 from marketplace.services.hits import assignments
@@ -126,6 +126,7 @@ def _of_studies(users: Mapping[str, User]) -> dict[str, Case]:
         study + "take-outputs/": Case({"slug": judging.slug}),
         study + "write/": Case(of_posted),
         **_of_webhooks(judging),
+        **_of_judges(with_arms),
     }
 
 
@@ -139,6 +140,14 @@ def _of_api(with_arms: Study, judging: Study) -> dict[str, Case]:
         study + "items/feed/": Case({"slug": judging.slug}),
         study + "members/<str:user>/": Case({"user": "viewer"}, body={"role": "editor"}),
     }
+
+
+def _of_judges(study: Study) -> dict[str, Case]:
+    """A judge that waits, so that it can be stopped and continued."""
+    model = LanguageModel.objects.create(name="a-judge", backend="openai", source="m", base_url="http://127.0.0.1:9/v1")
+    judge = Judge.objects.create(study=study, name="a", model=model, arm=study.arms.all()[0], method="json", n_items=1)
+    one = Case({"slug": study.slug, "pk": str(judge.pk)})
+    return {f"console/studies/<slug:slug>/judges/<int:pk>/{act}/": one for act in ("stop", "resume")}
 
 
 def _of_webhooks(study: Study) -> dict[str, Case]:

@@ -18,6 +18,14 @@ from django import forms
 from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from annotation.languages import gettext
 from annotation.task_types.answer_rules import About, RulesRead, above_in
+from annotation.task_types.for_judges import (
+    ForJudge,
+    NoAnswer,
+    letter_in,
+    lettered,
+    options_in_words,
+    texts_in_words,
+)
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -97,6 +105,22 @@ class BestWorstQuestion(Question):
         return fields | {
             "rows": [(option, option.key == best, option.key == worst) for option in self.options],
         }
+
+    def for_judge(self) -> ForJudge:
+        options = lettered(self.options)
+
+        def read(value: Any) -> Form:
+            if not isinstance(value, dict):
+                raise NoAnswer("an object with best and worst")
+            chosen = (letter_in(value.get(name), options).key for name in ("best", "worst"))
+            return dict(zip(self.fields, chosen, strict=True))
+
+        listed = ", ".join(options) if self.of_texts else options_in_words(options)
+        ask = f"An object with two letters, best ({self.best_label}) and worst ({self.worst_label}): {listed}"
+        letter = {"type": "string", "enum": list(options)}
+        properties = {"best": letter, "worst": letter}
+        schema = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+        return ForJudge(ask, schema, read, texts_in_words(options) if self.of_texts else "")
 
     @property
     def shows_text(self) -> bool:

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 
 from analysis.description import Kind, Point, Scale
 from analysis.quality_control.work import as_number
+from annotation.task_types.for_judges import ForJudge, NoAnswer, words_of
 from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.kinds.scale.scale import buttons
 from annotation.task_types.questions import Answer, Asked, Form, Question, Sketch
@@ -71,6 +72,25 @@ class ChoiceQuestion(ScaleQuestion):
 
     def drawn(self, values: Form) -> dict[str, Any]:
         return {"buttons": buttons(self.scale), "layout": layout(self.scale)}
+
+    def for_judge(self) -> ForJudge:
+        """Options are answered by name: their numbers in the data could name a side or a text."""
+        points = self.scale.points
+        words = words_of([point.label for point in points])
+        described = []
+        for (word, name), point in zip(words.items(), points, strict=True):
+            about = "; ".join(filter(None, ("" if word == name else name, point.description)))
+            described.append(f'"{word}" ({about})' if about else f'"{word}"')
+        keys = {word.casefold(): point.key for word, point in zip(words, points, strict=True)}
+
+        def read(value: Any) -> Form:
+            key = keys.get(value.strip().casefold()) if isinstance(value, str) else None
+            if key is None:
+                raise NoAnswer(f"one of {', '.join(words)}")
+            return {self.key: key}
+
+        schema = {"type": "string", "enum": list(words)}
+        return ForJudge(f"One of {', '.join(described)}", schema, read, values=list(words))
 
     @property
     def sketch(self) -> Sketch:

@@ -12,6 +12,7 @@ from django import forms
 from analysis.description import Kind, QuestionDescription, Scale
 from annotation.languages import ngettext
 from annotation.task_types.answer_rules import About, RulesRead, chosen_in
+from annotation.task_types.for_judges import ForJudge, NoAnswer, letter_in, lettered, options_in_words
 from annotation.task_types.questions import (
     CHOSEN,
     Answer,
@@ -68,6 +69,19 @@ class ChoicesQuestion(Question):
     def drawn(self, values: Form) -> dict[str, Any]:
         fields = ((option, self.field(option)) for option in self.options)
         return {"options": [(option, field, values.get(field, "")) for option, field in fields]}
+
+    def for_judge(self) -> ForJudge:
+        options = lettered(self.options)
+        least = max(self.least, 1 if self.required else 0)
+        limits = f"at least {least}" + (f", at most {self.most}" if self.most is not None else "")
+
+        def read(value: Any) -> Form:
+            if not isinstance(value, list):
+                raise NoAnswer("a list of letters")
+            return {self.field(letter_in(letter, options)): "yes" for letter in value}
+
+        ask = f"A list of the letters that apply ({limits}): {options_in_words(options)}"
+        return ForJudge(ask, {"type": "array", "items": {"type": "string", "enum": list(options)}}, read)
 
     @property
     def sketch(self) -> Sketch:

@@ -23,6 +23,7 @@ from annotation.task_types.answer_rules import (
     refuse_outside,
     refuse_useless,
 )
+from annotation.task_types.for_judges import ForJudge, number_of, plain_number
 from annotation.task_types.numbers import number_typed
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch, Stored
 from annotation.task_types.settings import ConfigForm
@@ -80,6 +81,16 @@ class NumberQuestion(Question):
 
     def drawn(self, values: Form) -> dict[str, Any]:
         return {"value": values.get(self.key, "")}
+
+    def for_judge(self) -> ForJudge:
+        limits = {"minimum": self.min_value, "maximum": self.max_value}
+        schema: dict[str, Any] = {"type": "number" if self.decimals else "integer"}
+        schema |= {name: plain_number(limit) for name, limit in limits.items() if limit is not None}
+        ask = f"A number with at most {self.decimals} decimals" if self.decimals else "A whole number"
+        ask += f" from {self.min_value:g}" if self.min_value is not None else ""
+        ask += f" up to {self.max_value:g}" if self.max_value is not None else ""
+        ask += f", in {self.unit}" if self.unit else ""
+        return ForJudge(ask, schema, lambda value: {self.key: f"{plain_number(number_of(value))}"})
 
     @property
     def sketch(self) -> Sketch:

@@ -19,6 +19,15 @@ from analysis.description import Kind, Point, QuestionDescription, Scale, Score
 from analysis.quality_control.work import as_number
 from annotation.languages import gettext as _
 from annotation.task_types.answer_rules import About, RulesRead, above_in
+from annotation.task_types.for_judges import (
+    ForJudge,
+    NoAnswer,
+    letter_in,
+    lettered,
+    number_of,
+    options_in_words,
+    texts_in_words,
+)
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -99,6 +108,23 @@ class RankingQuestion(Question):
             "options": [(option, field, values.get(field, "")) for option, field in fields],
             "ranks": [str(rank) for rank in range(1, len(self.options) + 1)],
         }
+
+    def for_judge(self) -> ForJudge:
+        options = lettered(self.options)
+        last = len(options)
+
+        def read(value: Any) -> Form:
+            if not isinstance(value, dict):
+                raise NoAnswer("an object with a rank for each letter")
+            ranks = {letter_in(letter, options).key: number_of(rank) for letter, rank in value.items()}
+            return {f"{self.key}.{key}": f"{rank:g}" for key, rank in ranks.items()}
+
+        each = "several may have the same" if self.ties else "each rank once"
+        listed = ", ".join(options) if self.of_texts else options_in_words(options)
+        ask = f"An object with the rank of each letter from 1 (best) to {last}, {each}: {listed}"
+        ranks = {letter: {"type": "integer", "minimum": 1, "maximum": last} for letter in options}
+        schema = {"type": "object", "properties": ranks, "required": list(options), "additionalProperties": False}
+        return ForJudge(ask, schema, read, texts_in_words(options) if self.of_texts else "")
 
     @property
     def sketch(self) -> Sketch:

@@ -14,6 +14,7 @@ from analysis.description import Kind, Point, Scale
 from annotation.languages import gettext as _
 from annotation.languages import spoken_key
 from annotation.task_types.answer_rules import About, RulesRead, above_in, ranges_in, refuse_outside, refuse_useless
+from annotation.task_types.for_judges import ForJudge, number_of, plain_number, points_in_words
 from annotation.task_types.questions import (
     Answer,
     AnswerError,
@@ -172,6 +173,15 @@ class ScaleQuestion(Question):
 
     def point_in(self, answer: Answer) -> float | None:
         return float(answer) if isinstance(answer, int | float) else None
+
+    def for_judge(self) -> ForJudge:
+        points = self.scale.points
+        numbers = [plain_number(point.value) for point in points]
+        ask = f"One of these numbers: {points_in_words(points)}"
+        return ForJudge(ask, {"type": "number", "enum": numbers}, self._read_number, values=numbers)
+
+    def _read_number(self, value: Any) -> Form:
+        return {self.key: f"{number_of(value):g}"}
 
     def every_answer(self) -> Sequence[Answer]:
         return [point.value for point in self.scale.points]

@@ -13,6 +13,7 @@ from django import forms
 
 from analysis.description import Kind, Point, Scale
 from annotation.languages import gettext
+from annotation.task_types.for_judges import MOST_SCORED, ForJudge, plain_number
 from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.numbers import number_typed
 from annotation.task_types.questions import Answer, AnswerError, Asked, Form, Question, Right, Sketch
@@ -91,6 +92,15 @@ class SliderQuestion(ScaleQuestion):
     @property
     def sketch(self) -> Sketch:
         return Sketch("bar")
+
+    def for_judge(self) -> ForJudge:
+        points = self.scale.points
+        low, high, step = points[0], points[-1], points[1].value - points[0].value
+        named = "".join(f"; {point.key} is “{point.label}”" for point in points if point.label)
+        ask = f"A number from {low.key} to {high.key} in steps of {step:g}{named}"
+        limits = {"minimum": plain_number(low.value), "maximum": plain_number(high.value)}
+        values = [plain_number(point.value) for point in points] if len(points) <= MOST_SCORED else []
+        return ForJudge(ask, {"type": "number", **limits}, self._read_number, values=values)
 
     def clean(self, form: Form) -> Answer:
         raw = form.get(self.key, "").strip()

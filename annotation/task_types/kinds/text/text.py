@@ -12,6 +12,7 @@ from django import forms
 from analysis.description import Kind
 from annotation.languages import gettext as _
 from annotation.languages import ngettext, number
+from annotation.task_types.for_judges import ForJudge, NoAnswer
 from annotation.task_types.questions import (
     MAX_CHARS,
     Answer,
@@ -87,6 +88,22 @@ class TextQuestion(Question):
             "max-chars": 0 if self.max_chars == MAX_CHARS else self.max_chars,
         }
         return {"limits": {name: limit for name, limit in limits.items() if limit}}
+
+    def for_judge(self) -> ForJudge:
+        limits = {
+            "at least {} words": self.min_words if self.min_words > 1 else 0,
+            "at most {} words": self.max_words or 0,
+            "at least {} characters": self.min_chars,
+            "at most {} characters": 0 if self.max_chars == MAX_CHARS else self.max_chars,
+        }
+        words = ", ".join(text.format(limit) for text, limit in limits.items() if limit)
+
+        def read(value: Any) -> Form:
+            if not isinstance(value, str):
+                raise NoAnswer("a text")
+            return {self.key: value}
+
+        return ForJudge(f"A text ({words})" if words else "A text", {"type": "string"}, read)
 
     def clean(self, form: Form) -> Answer:
         text = clean_text(form.get(self.key, ""))

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from hitserver_client._async.of_study import AsyncOfStudy
-from hitserver_client._async.parts import AsyncArms, AsyncImages, AsyncLinks, AsyncMembers, AsyncWebhooks, part
+from hitserver_client._async.parts import (
+    AsyncArms,
+    AsyncImages,
+    AsyncJudges,
+    AsyncLinks,
+    AsyncMembers,
+    AsyncWebhooks,
+    part,
+)
 
 Json = dict[str, Any]
 
@@ -38,6 +46,11 @@ class AsyncDesign(AsyncOfStudy):
     def webhooks(self) -> AsyncWebhooks:
         """Addresses that get messages about this study."""
         return AsyncWebhooks(self._transport, self._path("webhooks/"))
+
+    @property
+    def judges(self) -> AsyncJudges:
+        """Language models that answer its pages, each with ``get``, ``stop`` and ``resume``."""
+        return AsyncJudges(self._transport, self._path("judges/"))
 
     async def team(self) -> str | None:
         """The short name of the team that the study belongs to."""

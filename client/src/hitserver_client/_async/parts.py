@@ -103,6 +103,30 @@ class AsyncWebhooks(AsyncPart):
         return await self._send("POST", self._one(id, f"deliveries/{part(delivery)}/redeliver/"), key=key)
 
 
+class AsyncJudges(AsyncPart):
+    """Language models that answer the study's pages, beside people."""
+
+    async def get(self, id: int) -> Json:
+        """One judge with its settings and its progress."""
+        return await self._send("GET", self._one(id))
+
+    async def forecast(self, model: str, *, key: str | None = None, **settings: Any) -> Json:
+        """What a judge with these settings would read, write and cost. Nothing starts."""
+        return await self._send("POST", f"{self._path}forecast/", {"model": model, **settings}, key)
+
+    async def create(self, model: str, *, key: str | None = None, **settings: Any) -> Json:
+        """Start a judge, such as ``samples=2, cap_usd="5"``. It answers in the background."""
+        return await self._send("POST", self._path, {"model": model, **settings}, key)
+
+    async def stop(self, id: int, *, key: str | None = None) -> Json:
+        """Stop it. What it has answered stays."""
+        return await self._send("POST", self._one(id, "stop/"), key=key)
+
+    async def resume(self, id: int, *, key: str | None = None, **caps: Any) -> Json:
+        """Continue it, with a higher ``cap_usd`` or ``cap_tokens``."""
+        return await self._send("POST", self._one(id, "resume/"), caps, key)
+
+
 class AsyncImages(AsyncPart):
     """The images of a draft, which its items name."""
 

@@ -7,7 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from hitserver_client._sync.of_study import OfStudy
-from hitserver_client._sync.parts import Arms, Images, Links, Members, Webhooks, part
+from hitserver_client._sync.parts import (
+    Arms,
+    Images,
+    Judges,
+    Links,
+    Members,
+    Webhooks,
+    part,
+)
 
 Json = dict[str, Any]
 
@@ -39,6 +47,11 @@ class Design(OfStudy):
     def webhooks(self) -> Webhooks:
         """Addresses that get messages about this study."""
         return Webhooks(self._transport, self._path("webhooks/"))
+
+    @property
+    def judges(self) -> Judges:
+        """Language models that answer its pages, each with ``get``, ``stop`` and ``resume``."""
+        return Judges(self._transport, self._path("judges/"))
 
     def team(self) -> str | None:
         """The short name of the team that the study belongs to."""

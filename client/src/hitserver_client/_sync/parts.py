@@ -104,6 +104,30 @@ class Webhooks(Part):
         return self._send("POST", self._one(id, f"deliveries/{part(delivery)}/redeliver/"), key=key)
 
 
+class Judges(Part):
+    """Language models that answer the study's pages, beside people."""
+
+    def get(self, id: int) -> Json:
+        """One judge with its settings and its progress."""
+        return self._send("GET", self._one(id))
+
+    def forecast(self, model: str, *, key: str | None = None, **settings: Any) -> Json:
+        """What a judge with these settings would read, write and cost. Nothing starts."""
+        return self._send("POST", f"{self._path}forecast/", {"model": model, **settings}, key)
+
+    def create(self, model: str, *, key: str | None = None, **settings: Any) -> Json:
+        """Start a judge, such as ``samples=2, cap_usd="5"``. It answers in the background."""
+        return self._send("POST", self._path, {"model": model, **settings}, key)
+
+    def stop(self, id: int, *, key: str | None = None) -> Json:
+        """Stop it. What it has answered stays."""
+        return self._send("POST", self._one(id, "stop/"), key=key)
+
+    def resume(self, id: int, *, key: str | None = None, **caps: Any) -> Json:
+        """Continue it, with a higher ``cap_usd`` or ``cap_tokens``."""
+        return self._send("POST", self._one(id, "resume/"), caps, key)
+
+
 class Images(Part):
     """The images of a draft, which its items name."""
 

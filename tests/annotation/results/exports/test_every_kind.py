@@ -29,7 +29,7 @@ from tests.factories import make_participant, make_study, make_submission
     [
         each
         for each in FILES
-        if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires", "spans")
+        if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires", "spans", "judges")
     ],
 )
 def test_no_export_identifies_workers_unless_asked(kind: str, format: str) -> None:
