@@ -15,7 +15,8 @@ def forecast_lines(file: RunFile, forecasts: Sequence[Forecast]) -> Iterator[str
     """What a run would need, at most and by what its models have written so far."""
     yield f"{file.name}: {counted(file.n_wanted, 'sample')}. Nothing was made; this is a forecast."
     for model_forecast in forecasts:
-        yield f"  {model_forecast.model.name}: {counted(model_forecast.samples, 'sample')}, at most {_tokens(model_forecast.most)}"
+        samples = counted(model_forecast.samples, "sample")
+        yield f"  {model_forecast.model.name}: {samples}, at most {_tokens(model_forecast.most)}"
         if model_forecast.likely is not None and model_forecast.likely.written < model_forecast.most.written:
             yield f"    with texts as long as its texts so far: {_tokens(model_forecast.likely)}"
         if model_forecast.most.usd is None and model_forecast.model.backend == "openai":
