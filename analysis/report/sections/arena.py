@@ -74,7 +74,7 @@ def make_section(source: Source, *, topics: Sequence[str]) -> Section:
 
 def results_of(source: Source, rows: pd.DataFrame) -> Result:
     """ValueError: no two systems were compared."""
-    first, second = (rows["target"].str.split(BETWEEN).str[place].to_numpy(dtype=str) for place in (0, 1))
+    first, second = (rows["target"].str.split(BETWEEN).str[index].to_numpy(dtype=str) for index in (0, 1))
     comparisons = comparisons_from_choices(first, second, np.sign(rows["value"]))
     scenarios = {"scenarios": rows["item"]} if rows["item"].nunique() >= LEAST_CLUSTERS else {}
     dimensions = Dimensions.of(**scenarios, workers=rows["worker"]).chosen(comparisons.left)

@@ -55,8 +55,8 @@ def _submissions(request: Request) -> Iterator[SubmissionRows]:
             rating = RatingRow(item or "", question, target, None if value is None else float(value), text)
             included[submission].ratings.append(rating)
         offers = Offer.objects.filter(assignment__submission__in=included).order_by("pk")
-        for submission, item, round, side, number, suggester, text, chosen, *made in offers.values_list(*_OFFER):
-            model, decoder, seed, source, asked_at, waited, tokens, reason, seconds = made
+        for submission, item, round, side, number, suggester, text, chosen, *origin in offers.values_list(*_OFFER):
+            model, decoder, seed, source, asked_at, waited, tokens, reason, seconds = origin
             offer = OfferRow(
                 *(item or "", round, side, number, suggester, text, bool(chosen), model, decoder, _cell(seed), source),
                 *(asked_at.isoformat(), *map(_cell, (waited, tokens, reason, seconds))),

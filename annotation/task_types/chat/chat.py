@@ -174,8 +174,8 @@ class Chat(TaskType):
                 rows += stored_comparison(row, models, shown.config)
             elif of := about.get(row.question):
                 parts = row.target.split("/")
-                place = int(of == "turn")
-                parts[place] = names[SIDES.index(parts[place])]
+                position = int(of == "turn")
+                parts[position] = names[SIDES.index(parts[position])]
                 rows.append(replace(row, target="/".join(parts)))
             else:
                 rows.append(row)

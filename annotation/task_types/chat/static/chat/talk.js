@@ -83,9 +83,9 @@
     var controls = document.importNode(page.getElementById("talk-controls"), true);
     var freshQuestion = controls.querySelector("[data-question]");
     if (freshQuestion && !box) { location.reload(); return; } // there was no box when this page was loaded
-    var focused = document.activeElement === box || document.activeElement === document.body;
+    var old = byId("talk-controls"), active = document.activeElement;
+    var focused = active === document.body || old.contains(active); // in the box, or on a button that goes
     if (freshQuestion) { freshQuestion.parentNode.replaceChild(question, freshQuestion); }
-    var old = byId("talk-controls");
     old.parentNode.replaceChild(controls, old);
     busy = false;
     say("");
