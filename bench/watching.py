@@ -1,8 +1,8 @@
-"""What it costs to watch a server: ``python -m bench.watching [--submissions 100000] [--pages 400]``.
+"""What it costs to watch a server: ``python -m bench.watching [--submissions 100000] [--requests 300]``.
 
 Fills a database as ``bench.console_at_size`` does (SQLite, or ``--database URL``, an empty PostgreSQL database). Then
-prints the processor time of reading the figures and of a whole scrape without the cache, and of a worker's page without
-the middleware, with it, and with counts and a JSON line for every request, in turns in one process.
+prints the processor time of reading the figures and of a whole scrape, with and without the cache, and what numbers,
+counts and a JSON line add to each request.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from typing import Any
 from bench.console_at_size import fill, start_django
 
 TOKEN = "a-token-of-the-monitor-0123"  # noqa: S105 - of this bench alone
-BLOCK = 20
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=100_000)
-    parser.add_argument("--pages", type=int, default=400, help="worker's pages of each kind")
+    parser.add_argument("--requests", type=int, default=300, help="requests of each kind")
     parser.add_argument("--database", default="", metavar="URL", help="an empty PostgreSQL database")
     parser.add_argument("--task", choices=("fill", "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -36,13 +35,13 @@ def main() -> None:
         fill(options.submissions)
         return
     if options.task == "measure":
-        print(json.dumps({**scrapes(), **pages(options.pages)}, indent=1))
+        print(json.dumps({**scrapes(), **requests(options.requests)}, indent=1))
         return
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "HITSERVER_VAR": folder, "DATABASE_URL": options.database}
         environment["HITSERVER_METRICS_TOKEN"] = TOKEN
         for task in ("fill", "measure"):
-            arguments = ["--task", task, "--submissions", str(options.submissions), "--pages", str(options.pages)]
+            arguments = ["--task", task, "--submissions", str(options.submissions), "--requests", str(options.requests)]
             subprocess.run([sys.executable, "-m", "bench.watching", *arguments], env=environment, check=True)
 
 
@@ -83,39 +82,36 @@ def scrapes() -> dict[str, float]:
     }
 
 
-def pages(count: int) -> dict[str, float]:
+def requests(count: int) -> dict[str, float]:
+    """Microseconds that the middleware adds to one request."""
     import logging
+    from types import SimpleNamespace
 
     from django.conf import settings
-    from django.test import Client
-    from django.urls import reverse
+    from django.http import HttpRequest, HttpResponse
+    from django.test import RequestFactory
 
-    from annotation.models import Participant, Study
-    from annotation.tokens import participant_token
-    from annotation.work.allocation import accept_next
+    from hitserver.logs import JsonFormatter
+    from hitserver.watch.middleware import watch_requests
 
     nowhere: Any = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process
     handler: Any = logging.getLogger().handlers[0]
     handler.setStream(nowhere)
-    participant = Participant.objects.filter(study=Study.objects.get()).order_by("-pk")[0]
-    accept_next(participant_id=participant.pk)
-    address = reverse("work", args=[participant_token(participant.pk)])
-    middleware = list(settings.MIDDLEWARE)
-    kinds = {"without": (middleware[1:], False, "text"), "numbered": (middleware, False, "text")}
-    kinds["counted and logged"] = (middleware, True, "json")
-    clients = {}
-    for name, (settings.MIDDLEWARE, settings.METRICS_OPEN, settings.LOG_FORMAT) in kinds.items():
-        clients[name] = Client()
-        status = clients[name].get(address).status_code
-        assert status == 200, status
-    spent: dict[str, list[float]] = {name: [] for name in kinds}
-    for _ in range(max(1, count // BLOCK)):
-        for name, client in clients.items():
-            begin = time.process_time()
-            for _ in range(BLOCK):
-                client.get(address)
-            spent[name].append(1000 * (time.process_time() - begin) / BLOCK)
-    return {f"page {name} ms": round(statistics.median(blocks), 3) for name, blocks in spent.items()}
+    handler.setFormatter(JsonFormatter())
+    many = [RequestFactory().get("/w/token/") for _ in range(count)]
+
+    def page(request: Any) -> HttpResponse:
+        request.resolver_match = SimpleNamespace(view_name="work")
+        return HttpResponse()
+
+    def microseconds(answer: Callable[[HttpRequest], Any]) -> float:
+        return 1000 * milliseconds(lambda: [answer(request) for request in many], 15) / count
+
+    without, added = microseconds(page), {}
+    kinds = {"numbered": (False, "text"), "counted": (True, "text"), "counted and logged": (True, "json")}
+    for name, (settings.METRICS_OPEN, settings.LOG_FORMAT) in kinds.items():
+        added[f"{name} µs"] = round(microseconds(watch_requests(page)) - without, 1)
+    return added
 
 
 if __name__ == "__main__":

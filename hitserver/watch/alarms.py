@@ -46,7 +46,8 @@ def check() -> int:
     right = Alarm.objects.exclude(cause__in=wrong)
     right.filter(right_since=None).update(right_since=now)
     over = list(right.filter(right_since__lte=now - OVER_AFTER))
-    due = list(Alarm.objects.filter(_unmailed(now), cause__in=wrong).order_by("began_at", "pk"))
+    unmailed = Alarm.objects.filter(_unmailed(now), cause__in=wrong).order_by("began_at", "pk")
+    due = list(unmailed) if settings.ALARM_MAIL else []
     _mail(due, over, wrong, now)
     return Alarm.objects.count()
 
