@@ -94,6 +94,8 @@ def machine(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> Iterat
     release = fetch(layout, Steps(), Source(str(source)), "")
     (release / ".venv").symlink_to((ROOT / ".venv").resolve())
     layout.current.symlink_to(release)
+    prepare = [str(release / ".venv" / "bin" / "python"), "-m", "hitserver.prepare"]
+    subprocess.run(prepare, env=layout.environment(), cwd=release, check=True, capture_output=True)
     machine = Machine(layout, source)
     machine.hand.start()
     with stack:
