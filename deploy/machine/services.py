@@ -18,7 +18,7 @@ from deploy.machine.layout import Layout
 from deploy.machine.steps import Failure, Steps, identity, succeeds
 
 SERVICES = ("hitserver.service", "hitserver-models.service")
-START_SECONDS = 90.0
+START_SECONDS = 180.0
 STOP_SECONDS = 30.0
 
 

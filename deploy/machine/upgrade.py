@@ -234,6 +234,7 @@ def main() -> None:
     layout, steps = layout_at(options.home), Steps()
 
     def work() -> None:
+        layout.current_release()
         source = options.source or source_file(layout).read_text().strip()
         with layout.locked():
             upgrade(layout, steps, source=Source(source), version=options.version)

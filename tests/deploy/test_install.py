@@ -74,15 +74,15 @@ def test_only_one_at_a_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "arguments", "message"),
     [
-        ("upgrade", (), "There is no file"),
+        ("upgrade", (), "Run script/install first."),
         ("rollback", ("--yes",), "There was no upgrade, so there is nothing to go back to."),
     ],
 )
 def test_without_an_installation_there_is_nothing_to_change(
     tmp_path: Path, script: str, arguments: tuple[str, ...], message: str
 ) -> None:
-    command = [ROOT / "script" / script, "--home", tmp_path, *arguments]
+    command = [str(ROOT / "script" / script), "--home", str(tmp_path), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert message in done.stderr or "There is no installation in" in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr

@@ -58,8 +58,10 @@ class Machine:
         return self.script("upgrade", "--from", self.source)
 
     def manage(self, *arguments: str) -> str:
-        command = [self.layout.current / ".venv" / "bin" / "python", self.layout.current / "manage.py", *arguments]
-        return subprocess.check_output(command, env=self.layout.environment(), text=True)
+        python, command = self.layout.current / ".venv" / "bin" / "python", self.layout.current / "manage.py"
+        return subprocess.check_output(
+            [str(python), str(command), *arguments], env=self.layout.environment(), text=True
+        )
 
     def users(self) -> set[str]:
         return {line.split()[0] for line in self.manage("user", "list").splitlines() if line.strip()}
@@ -94,6 +96,8 @@ def machine(tmp_path: Path, kind: str, request: pytest.FixtureRequest) -> Iterat
     release = fetch(layout, Steps(), Source(str(source)), "")
     (release / ".venv").symlink_to((ROOT / ".venv").resolve())
     layout.current.symlink_to(release)
+    prepare = [str(release / ".venv" / "bin" / "python"), "-m", "hitserver.prepare"]
+    subprocess.run(prepare, env=layout.environment(), cwd=release, check=True, capture_output=True)
     machine = Machine(layout, source)
     machine.hand.start()
     with stack:

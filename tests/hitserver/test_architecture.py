@@ -9,7 +9,7 @@ import pytest
 
 from tests.services import ROOT
 
-APPS = ("common", "accounts", "analysis", "generation", "annotation", "marketplace", "hitserver")
+APPS = ("common", "accounts", "analysis", "generation", "annotation", "marketplace", "hitserver", "deploy")
 LONGEST_FILE, LONGEST_FUNCTION = 450, 55
 
 

@@ -96,6 +96,7 @@ def test_no_secret_reaches_the_log_of_a_real_server(live_processes: Callable[...
     server = live_processes(
         env={
             "HITSERVER_ENV": "production",
+            "HITSERVER_ALLOW_ROOT": "1",
             "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
             "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
             "HITSERVER_LOG_LEVEL": "debug",

@@ -16,6 +16,7 @@ from tests.support import clean_environment
 
 PRODUCTION = {
     "HITSERVER_ENV": "production",
+    "HITSERVER_ALLOW_ROOT": "1",  # in containers, tests run as root
     "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
     "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
 }
@@ -69,6 +70,17 @@ def test_a_secret_in_a_file_leaves_one_file(tmp_path: Path) -> None:
 
     assert secret_in_file(tmp_path / "key") == first
     assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+def test_production_does_not_run_as_root(tmp_path: Path) -> None:
+    as_root = "import os; os.geteuid = lambda: 0; from hitserver import settings; print(settings.ALLOWED_HOSTS)"
+    allowed = load(tmp_path, read=as_root, **PRODUCTION)
+    assert allowed.returncode == 0, allowed.stderr
+    refused = load(tmp_path, read=as_root, **PRODUCTION | {"HITSERVER_ALLOW_ROOT": "0"})
+    assert refused.returncode == 1
+    assert "HITServer does not run as root in production" in refused.stderr
+    as_user = as_root.replace("lambda: 0", "lambda: 1000")
+    assert load(tmp_path, read=as_user, **PRODUCTION | {"HITSERVER_ALLOW_ROOT": ""}).returncode == 0
 
 
 def test_production_is_https_only(tmp_path: Path) -> None:

@@ -95,6 +95,7 @@ def test_production_sends_everybody_to_https(live_processes: Start) -> None:
     server = live_processes(
         env={
             "HITSERVER_ENV": "production",
+            "HITSERVER_ALLOW_ROOT": "1",
             "HITSERVER_SECRET_KEY": secrets.token_urlsafe(64),
             "HITSERVER_ALLOWED_HOSTS": "hits.example.org",
         }
