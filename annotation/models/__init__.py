@@ -21,6 +21,7 @@ from annotation.models.trail import (
     QualityCheck,
     Review,
 )
+from annotation.models.tries import TriedPage
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.work import (
     Assignment,
@@ -85,6 +86,7 @@ __all__ = [
     "Submission",
     "TakenItem",
     "TextPrint",
+    "TriedPage",
     "Webhook",
     "WebhookDelivery",
     "Worker",

@@ -41,7 +41,8 @@ from annotation.review.pay_decisions import decide_pay
 from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
 from annotation.task_types.kinds.text import TextQuestion
-from annotation.work.answers import keep_draft, submit_step
+from annotation.work.answers import submit_step
+from annotation.work.drafts import keep_draft
 from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page
 from annotation.work.requested_offers import pull_offers

@@ -22,7 +22,8 @@ from annotation.languages import marked, speak
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next
-from annotation.work.answers import save_draft, submit_step
+from annotation.work.answers import submit_step
+from annotation.work.drafts import save_draft
 from annotation.work.ending import return_assignment
 from annotation.work.gold_feedback import feedback_on
 from annotation.work.offers import open_page
