@@ -13,9 +13,9 @@ from annotation.models.work import Assignment, Participant
 class TriedPage(models.Model):
     """One page about an item with right answers. Written once: a trigger refuses UPDATE and DELETE.
 
-    In the ``training``, which belongs to no assignment, ``attempt`` counts the rounds and ``place`` the pages of a round, from 0;
-    ``passed`` is set on the last page of a round. Among the tasks, ``attempt`` is 1 for the answers before an
-    explanation and 2 for those after it, and ``place`` is the number of the step.
+    In the ``training``, which belongs to no assignment, ``attempt`` counts the rounds and ``place`` the pages of a
+    round, from 0; ``passed`` is set on the last page of a round. Among the tasks, ``attempt`` is 1 for the answers
+    before an explanation and 2 for those after it, and ``place`` is the number of the step.
     """
 
     training = models.BooleanField()

@@ -41,6 +41,7 @@ from annotation.work.due_questionnaires import due_before
 from annotation.work.offers import closing, request_offers
 from annotation.work.quick_rules import Sent, Where, findings_in, flag_columns, written_texts
 from annotation.work.taking_back import take_back
+from annotation.work.training_rounds import training_due
 from common.text_length import is_blank
 
 State = Assignment.State
@@ -55,7 +56,8 @@ class Outcome:
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
     stored before), ``differs`` (other answers were, which count), ``invalid`` (see ``errors``), ``stale`` (not the step
     that is due), ``explained`` (the page comes back with an explanation, because an answer is not right), ``waiting``
-    (its suggestions have not been shown), ``late`` (the time is up; the answers are saved as a draft), ``ended`` (the worker returned or stopped the hit). ``complete``: the hit's last step is stored.
+    (its suggestions have not been shown), ``late`` (the time is up; the answers are saved as a draft), ``ended`` (the
+    worker returned or stopped the hit). ``complete``: the hit's last step is stored.
     """
 
     kind: str
@@ -108,7 +110,7 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("ended")
     before, walk = work.answers(), work.walk()
     page = walk.page(number, lambda: before)
-    is_early = number > len(before) or (number == 0 and due_before(work.participant_id, work.instrument.asked))
+    is_early = number > len(before) or (number == 0 and _is_before_first(work))
     if is_early or page is None:
         return Outcome("stale")
     if walk.lacks_offers(page, number):
@@ -120,6 +122,13 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("invalid", errors)
     sending = Sending(number, attempt, before, answers, clean_timing(timing, page))
     return _take_answers(work, walk, page, sending, feedback=data.get("feedback", ""))
+
+
+def _is_before_first(work: OpenWork) -> bool:
+    """Whether something comes before the first step. No query if the study has nothing there."""
+    if due_before(work.participant_id, work.instrument.asked) is not None:
+        return True
+    return training_due(work.participant_id, work.arm_id, work.instrument) is not None
 
 
 def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, feedback: str) -> Outcome:
@@ -195,6 +204,7 @@ class OpenWork:
     hit_id: int
     study_id: int
     participant_id: int
+    arm_id: int
     accepted_at: datetime
     synthetic: bool
     excluded: bool
@@ -256,6 +266,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         hit_id=hit_id,
         study_id=study_id,
         participant_id=participant_id,
+        arm_id=arm_id,
         accepted_at=accepted_at,
         synthetic=bool(synthetic),
         excluded=bool(excluded),

@@ -80,6 +80,19 @@ class Judge:
         judged = ((question.key, self.is_right(question, answers)) for question in self.pages[-1].questions)
         return {key: right for key, right in judged if right is not None}
 
+    def by_rule(self) -> dict[str, bool]:
+        """By name of the right answer (a topic, or topic/part), whether the last page's answers to it are right."""
+        rows = self._about_item(self.task.ratings(self.shown, self.pages, self.answers))
+        step = len(self.answers) - 1
+        by_name: dict[str, bool] = {}
+        for row in rows:
+            right = self.check.is_right(row.question, row.target, row.value, row.text)
+            if row.step == step and right is not None:
+                name = self.check.name_for(row.question, row.target)
+                by_name[name] = by_name.get(name, True) and right
+        rated = [Rated(row.question, row.target, row.value, row.text) for row in rows]
+        return by_name | self.check.together(rated)
+
     def last_ratings(self) -> list[dict[str, Any]]:
         """The ratings that the last page makes about the item, each with whether it is right."""
         verdicts = self.verdicts()
