@@ -144,6 +144,31 @@ class QuestionnaireRow(NamedTuple):
     answered_at: datetime
 
 
+class TryRow(NamedTuple):
+    """One rating of a page whose answers can be right or wrong, as it was sent: in the training, or to a gold or
+    attention item that explains. ``role`` is the item's. ``submission`` is 0 in the training, and for work that was
+    never sent. ``attempt`` counts the rounds of the training; among the tasks, 1 is the answer before the explanation
+    and 2 the one after it. ``place`` is the page, from 0. ``right`` is yes, no, or empty for an answer that cannot be
+    wrong; ``passed`` is yes or no on the last page of a round of the training, else empty. A page without ratings has a
+    row without question; ``value`` is NaN for a text."""
+
+    worker: str
+    synthetic: bool
+    arm: str
+    role: str
+    submission: int
+    item: str
+    attempt: int
+    place: int
+    question: str
+    target: str
+    value: float
+    text: str
+    right: str
+    passed: str
+    answered_at: datetime
+
+
 #: A row as its type, as values in the order of its columns, or by column.
 Record = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
@@ -186,4 +211,5 @@ TABLES = {
     "adjudications": Table(AdjudicationRow, "adjudications", optional=True),
     "stopped": Table(StoppedRow, "stopped", optional=True),
     "questionnaires": Table(QuestionnaireRow, "questionnaires", optional=True),
+    "tries": Table(TryRow, "tries", optional=True),
 }

@@ -12,6 +12,7 @@ TABLES_IN_WORDS = {
     "adjudications": "one row for each option of an item whose answers were settled by people",
     "stopped": "one row for each task that a worker stopped for part pay",
     "questionnaires": "one row for each answer to a question before or after the tasks, or about the instructions",
+    "tries": "one row for each answer of the training, and for each try at a page that explained what was not right",
 }
 
 _SUBMISSION = "Number of the submission."
@@ -123,6 +124,23 @@ COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
         "passed": "Whether these answers let the worker take part (yes or no); empty if nothing depended on them.",
         "seconds": "Time on the question as the browser measured it.",
         "answered_at": "When the questionnaire was sent.",
+    },
+    "tries": {
+        "worker": _WORKER,
+        "synthetic": _SIMULATED,
+        "arm": _ARM,
+        "role": "Role of the item: training, gold or attention.",
+        "submission": "Number of the submission; 0 in the training, and for work that was never sent.",
+        "item": "Name of the item.",
+        "attempt": "Round of the training; else 1 for the answer before the explanation and 2 for the one after it.",
+        "place": "Number of the page, from 0.",
+        "question": _QUESTION,
+        "target": "What the answer is about: a part of the item, or empty.",
+        "value": "The answer as a number.",
+        "text": "The answer as text.",
+        "right": "Whether the answer is right (yes or no); empty if it cannot be wrong.",
+        "passed": "On the last page of a round of the training, whether it was passed (yes or no); else empty.",
+        "answered_at": "When the page was sent.",
     },
 }
 #: Columns that name a row of another table: by table and column, that table and its column.
