@@ -22,9 +22,7 @@ def training_problems(study: Study) -> list[Problem]:
     if not items:
         names = ("training_needed", "training_message", "training_show_right", "training_skip_if_passed")
         return [
-            Problem(
-                name, "The study has no training items.", "Import items with a column training:TOPIC, or remove it."
-            )
+            Problem(name, "The study has no training items.", "Import items with training:TOPIC, or remove this.")
             for name in names
             if asked.get(name)
         ]

@@ -42,7 +42,8 @@ def attach_checks(
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
     answer_columns = [name for name in columns if name.partition(":")[0] in ANSWERED_ROLES and ":" in name]
     explanations = [name for name in columns if name.startswith(f"{EXPLANATION}:")]
-    if not answer_columns and not any(row.cells.get(ROLE, "").strip() in ANSWERED_ROLES for row in rows):
+    has_role = any(row.cells.get(ROLE, "").strip() in ANSWERED_ROLES for row in rows)
+    if not (answer_columns or explanations or has_role):
         return list(items), []
     wording = {text.name: text.default for text in task.texts(config)}
     questions = {question.topic: question for question in task.describe_questions(config, wording)}

@@ -32,7 +32,8 @@ class Attempt:
 
     @property
     def badness(self) -> int:
-        return len(self.wrong) + len(self.unasked)
+        # A question that is hidden says more about what is wrong than an answer that was bent to show it.
+        return 2 * len(self.wrong) + len(self.unasked)
 
 
 def best_attempt(instrument: Instrument, item: ItemData, order: Json | None = None) -> Attempt | None:
