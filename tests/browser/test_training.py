@@ -57,7 +57,7 @@ def test_a_training_from_its_first_page_to_the_first_task(
     live_server: Any, new_page: NewPage, axe_core: Path, study: Study, viewport: Any
 ) -> None:
     page = at_work(new_page(viewport=viewport), live_server, study)
-    expect(page.locator(".notice.practice")).to_contain_text("You need 3 of 4 right to begin the task.")
+    expect(page.locator(".notice.practice")).to_contain_text("You need 3 of 4 right to start the task.")
     check_looks(page, axe_core, "practice")
     picture(page, "practice")
     choose(page, "Only a part")

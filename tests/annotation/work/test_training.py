@@ -34,7 +34,7 @@ def test_the_training_comes_before_the_first_task_and_explains_each_page() -> No
     person = Trainee(training_study())
     page = fields(person.get())
     assert "Practice · Step 1 of 2" in page.text
-    assert "You need 2 of 2 right to begin the task. This is try 1 of 2." in page.text
+    assert "You need 2 of 2 right to start the task. This is try 1 of 2." in page.text
     assert "Buzz buzz buzz." in page.text
     reply = person.practise({"lively": "2", "dull": "1"})
     assert reply.headers["Location"] == f"{person.training_url}#explained"
