@@ -33,6 +33,7 @@ from annotation.models import (
     Posting,
     Study,
     Submission,
+    TriedPage,
     Worker,
 )
 from annotation.results import exports
@@ -214,6 +215,13 @@ def _leave_traces(sent: Submission, user: User) -> None:
     EventBatch.objects.create(
         assignment=work, step=0, view=view, number=0, edits=edits, size=50, received_at=now - timedelta(seconds=1)
     )
+    item = work.hit.items.first()
+    text = f"{WROTE} before the explanation"
+    row = {"question": "own", "target": "", "scale": "text", "value": None, "text": text, "right": False}
+    TriedPage.objects.create(
+        training=False, study=study, participant=work.participant, assignment=work, item=item, attempt=1, place=0,
+        answers={"own": text}, verdicts={"own": False}, ratings=[row], received_at=now,
+    )  # fmt: skip
     keep_draft(assignment_id=work.pk, number=90, data={"own": f"{WROTE} in a draft"}, late=True)
 
 
