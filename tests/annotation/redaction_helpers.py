@@ -215,7 +215,7 @@ def _leave_traces(sent: Submission, user: User) -> None:
     EventBatch.objects.create(
         assignment=work, step=0, view=view, number=0, edits=edits, size=50, received_at=now - timedelta(seconds=1)
     )
-    item = work.hit.items.first()
+    item = work.hit.items.get()
     text = f"{WROTE} before the explanation"
     row = {"question": "own", "target": "", "scale": "text", "value": None, "text": text, "right": False}
     TriedPage.objects.create(

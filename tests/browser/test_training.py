@@ -26,9 +26,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def picture(page: Page, name: str) -> None:
     """Saves pictures for a person to look at, if HITSERVER_TEST_PICTURES names a folder."""
-    if folder := os.environ.get("HITSERVER_TEST_PICTURES"):
-        width = (page.viewport_size or {"width": 0})["width"]
-        page.screenshot(path=f"{folder}/{name}-{width}.png", full_page=True)
+    folder = os.environ.get("HITSERVER_TEST_PICTURES")
+    for viewport in (WIDE, NARROW) if folder else ():
+        page.set_viewport_size(viewport)  # type: ignore[arg-type]
+        page.screenshot(path=f"{folder}/{name}-{viewport['width']}.png", full_page=True)
 
 
 @pytest.fixture
@@ -52,22 +53,21 @@ def choose(page: Page, label: str, sure: str = "4") -> None:
     page.locator(".points label").filter(has_text=sure).first.click()
 
 
-@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["390", "1280"])
 def test_a_training_from_its_first_page_to_the_first_task(
-    live_server: Any, new_page: NewPage, axe_core: Path, study: Study, viewport: Any
+    live_server: Any, new_page: NewPage, axe_core: Path, study: Study
 ) -> None:
-    page = at_work(new_page(viewport=viewport), live_server, study)
+    page = at_work(new_page(viewport=NARROW), live_server, study)
     expect(page.locator(".notice.practice")).to_contain_text("You need 3 of 4 right to start the task.")
-    check_looks(page, axe_core, "practice")
     picture(page, "practice")
+    check_looks(page, axe_core, "practice")
     choose(page, "Only a part")
     page.locator(".send button").click()
     box = page.locator("#explained")
     expect(box).to_contain_text("That is not right. The right answer: “1 Yes, all of it”.")
     expect(box).to_contain_text("The source says it in the same words.")
     expect(page.get_by_text("The museum is closed on Mondays.", exact=True)).to_be_visible()
-    check_looks(page, axe_core, "practice, answered")
     picture(page, "practice-wrong")
+    check_looks(page, axe_core, "practice, answered")
     for label in ("Only a part", "No", "No"):
         page.get_by_role("link", name="Continue").first.click()
         choose(page, label)
@@ -105,11 +105,8 @@ def reach_gold(page: Page) -> None:
         page.wait_for_load_state()
 
 
-@pytest.mark.parametrize("viewport", [NARROW, WIDE], ids=["390", "1280"])
-def test_a_gold_item_explains_and_asks_again(
-    live_server: Any, new_page: NewPage, axe_core: Path, study: Study, viewport: Any
-) -> None:
-    page = at_work(new_page(viewport=viewport), live_server, study, trained=True)
+def test_a_gold_item_explains_and_asks_again(live_server: Any, new_page: NewPage, axe_core: Path, study: Study) -> None:
+    page = at_work(new_page(viewport=NARROW), live_server, study, trained=True)
     reach_gold(page)
     choose(page, "Only a part")
     page.locator(".send button").click()
@@ -118,8 +115,8 @@ def test_a_gold_item_explains_and_asks_again(
     expect(box).to_be_focused()
     expect(box).to_have_attribute("role", "alert")
     expect(page.get_by_label("Only a part")).to_be_checked()
-    check_looks(page, axe_core, "asked again")
     picture(page, "asked-again")
+    check_looks(page, axe_core, "asked again")
     page.locator(".send button").click()
     expect(box).to_have_count(0)
     assert list(TriedPage.objects.filter(training=False).values_list("attempt", flat=True)) == [1, 2]
@@ -150,6 +147,7 @@ def test_the_console_has_the_settings_of_the_training(live_server: Any, new_page
     page.goto(live_server.url + reverse("console_questionnaires", args=[draft.slug]))
     expect(page.get_by_label("Training items that must be right")).to_have_value("3")
     page.get_by_label("Training items that must be right").fill("4")
+    picture(page, "training-settings")
     check_looks(page, axe_core, "settings of the training")
     page.get_by_role("button", name="Save").click()
     draft.refresh_from_db()

@@ -11,11 +11,12 @@ import pytest
 from annotation.instrument import Instrument, item_data
 from annotation.models import Study
 from annotation.studies.checking import check_study
-from annotation.studies.importing_items import TableProblems, import_items, read_items
+from annotation.studies.importing_items import import_items, read_items
 from annotation.studies.launching import reasons_not_to_publish
 from annotation.studies.spec import spec_of
 from annotation.studies.storing import change_study
 from annotation.studies.study_files import FileRefused
+from annotation.table_files.tables import TableProblems
 from annotation.task_types.registry import get_type
 from annotation.work.right_answers import best_attempt
 from common.problems import Refused
