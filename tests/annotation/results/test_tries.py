@@ -72,6 +72,11 @@ def test_a_study_without_tries_has_no_such_export() -> None:
         exported(study)
 
 
+def test_the_export_never_says_who_workers_are(study: Study) -> None:
+    with pytest.raises(exports.ExportError, match="never says who workers are"):
+        exports.export(study, kind="tries", out=io.BytesIO(), with_worker_ids=True)
+
+
 def report_of(study: Study) -> Any:
     return json.loads(json.dumps(report_numbers(study_data(study), draws=20), default=str))
 
