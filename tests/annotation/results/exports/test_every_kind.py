@@ -83,7 +83,7 @@ def test_unknown_kinds_and_formats_are_refused_with_the_known_ones() -> None:
     study = make_study(items=1)
     with pytest.raises(
         exports.ExportError,
-        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, questionnaires, spans, tries",
+        match=r"“broad”.*wide, diversity-eval, outputs, offers, turns, events, final, questionnaires, spans, tries",
     ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):
