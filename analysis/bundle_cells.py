@@ -106,11 +106,13 @@ def refuse_strangers(tables: Mapping[str, pd.DataFrame]) -> None:
     for kind, names in (("item", items), ("submission", submissions)):
         if not names.is_unique:
             raise BundleError(f"{kind}s.csv holds one {kind} twice")
-    for name in ("ratings", "flags", "offers", "own_ratings", "adjudications", "judge_ratings"):
+    for name in ("ratings", "flags", "offers", "own_ratings", "adjudications", "judge_ratings", "tries"):
         table = tables[name]
         no_submission, no_item = np.zeros((2, len(table)), dtype=bool)
         if "submission" in table:
-            no_submission = ~table["submission"].isin(submissions).to_numpy()
+            # The training belongs to no submission.
+            listed = table["submission"].isin(submissions) | ((name == "tries") & (table["submission"] == 0))
+            no_submission = ~listed.to_numpy()
         if "item" in table:
             # An answer about no item has no name there; an own rating always has.
             may_be_empty = "submission" in table

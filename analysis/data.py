@@ -4,8 +4,9 @@ A bundle is a folder or a zip archive: ``study.json`` (format, version, the desc
 and ``items.csv``, ``submissions.csv``, ``ratings.csv``, ``flags.csv``; ``offers.csv`` if pages showed live suggestions;
 ``own_ratings.csv`` if the items are texts that their writers rated; ``adjudications.csv`` if people settled differences
 between answers; ``stopped.csv`` if workers stopped early for part pay;
-``questionnaires.csv`` if people were asked before or after their tasks; ``judges.csv`` and ``judge_ratings.csv`` if
-language models judged the items, too. For people who publish it, there are also
+``questionnaires.csv`` if people were asked before or after their tasks; ``tries.csv`` if they had a training, or items
+explained what was not right; ``judges.csv`` and ``judge_ratings.csv`` if language models judged the items, too. For
+people who publish it, there are also
 ``croissant.json``, ``README.md`` and the pages that workers saw, in ``pages/`` (`read_pages`). The CSV files are UTF-8
 with the columns of `analysis.study_tables`. Lists and objects are JSON in a cell, an empty cell means that the number
 is missing, and cells are not escaped for spreadsheets. Numbers stay exact, so a report from a bundle has the same
@@ -74,8 +75,9 @@ class StudyData:
     ``submissions`` and ``flags`` include excluded submissions, and ``all_ratings`` theirs, in the given order.
     ``offers`` are what the pages of all submissions showed, ``own_ratings`` what the writers of items
     said about their own texts, and ``adjudications`` the newest final answers to questions with several choices.
-    ``questionnaires`` are all answers to questions around the tasks, also of people who could not take part.
-    ``judges`` and their ``judge_ratings`` are of language models. No figure of people's answers includes them.
+    ``questionnaires`` are all answers to questions around the tasks, also of people who could not take part, and
+    ``tries`` all answers of the training and those to items that explain. ``judges`` and their ``judge_ratings`` are of
+    language models. No figure of people's answers includes them.
     """
 
     description: StudyDescription
@@ -90,6 +92,7 @@ class StudyData:
     questionnaires: pd.DataFrame
     judges: pd.DataFrame
     judge_ratings: pd.DataFrame
+    tries: pd.DataFrame
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
@@ -111,7 +114,7 @@ class StudyData:
 
     @cached_property
     def gold_answers(self) -> dict[str, tuple[int, int]]:
-        """By worker, how many answers to gold items are right and how many there are, in all submissions."""
+        """By worker, how many first answers to gold items are right and how many there are, in all submissions."""
         gold = self.items[self.items["role"] == "gold"]
         checks = {
             item: check for item, stored in zip(gold["item"], gold["check"], strict=True) if (check := Check.of(stored))
@@ -128,7 +131,18 @@ class StudyData:
             )
             for submission, item, topic, target, value, text in columns.itertuples(index=False, name=None)
         )
-        return gold_tally(rated, checks)
+        return gold_tally(rated, checks, self.tries_of_tasks)
+
+    @cached_property
+    def tries_of_tasks(self) -> dict[tuple[int, Any], list[tuple[int, Rated]]]:
+        """By submission and item, the ratings of every try at pages that can come back with an explanation."""
+        rows = self.tries[(self.tries["submission"] != 0) & (self.tries["question"] != "")]
+        columns = rows[["submission", "item", "attempt", "question", "target", "value", "text"]]
+        tries: dict[tuple[int, Any], list[tuple[int, Rated]]] = {}
+        for submission, item, attempt, topic, target, value, text in columns.itertuples(index=False, name=None):
+            rated = Rated(topic, target, None if math.isnan(value) else value, text)
+            tries.setdefault((submission, item), []).append((attempt, rated))
+        return tries
 
     @cached_property
     def used(self) -> pd.DataFrame:

@@ -250,6 +250,22 @@ class QuestionnaireDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class TrainingDescription:
+    """The training round before the first task: ``needed`` of ``items`` must be right in one of ``tries`` rounds.
+
+    ``skipped`` counts the participants who began their tasks without it, because they had passed that of one of the
+    studies in ``skip_if_passed``.
+    """
+
+    items: int
+    needed: int
+    tries: int
+    show_right: bool = False
+    skip_if_passed: Sequence[str] = ()
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Recruitment:
     """One way in for workers. ``name`` and ``title`` are those of the platform, the latter for people.
 
@@ -279,8 +295,8 @@ class StudyDescription:
     from the items and arms (`analysis.factors`).
 
     ``questionnaires``: what people were asked around their tasks; ``screening`` says whose answers turned them away,
-    and ``turned_away`` counts them by reason (``screened_out``, ``not_understood``), ``simulated`` of them programs.
-    Nobody who was turned away rated anything.
+    and ``turned_away`` counts them by reason (``screened_out``, ``not_understood``, ``not_trained``), ``simulated`` of
+    them programs. Nobody who was turned away rated anything. ``training`` is None without one.
 
     For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
     ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
@@ -330,6 +346,7 @@ class StudyDescription:
     questionnaires: Sequence[QuestionnaireDescription] = ()
     screening: Sequence[str] = ()
     turned_away: Mapping[str, int] = field(default_factory=dict)
+    training: TrainingDescription | None = None
 
     @property
     def worker_questions(self) -> Sequence[QuestionDescription]:

@@ -187,6 +187,31 @@ class JudgeRatingRow(NamedTuple):
     chances: dict[str, float]
 
 
+class TryRow(NamedTuple):
+    """One rating of a page whose answers can be right or wrong, as it was sent: in the training, or to a gold or
+    attention item that explains. ``role`` is the item's. ``submission`` is 0 in the training, and for work that was
+    never sent. ``attempt`` counts the rounds of the training; among the tasks, 1 is the answer before the explanation
+    and 2 the one after it. ``place`` is the page, from 0. ``right`` is yes, no, or empty for an answer that cannot be
+    wrong; ``passed`` is yes or no on the last page of a round of the training, else empty. A page without ratings has a
+    row without question; ``value`` is NaN for a text."""
+
+    worker: str
+    synthetic: bool
+    arm: str
+    role: str
+    submission: int
+    item: str
+    attempt: int
+    place: int
+    question: str
+    target: str
+    value: float
+    text: str
+    right: str
+    passed: str
+    answered_at: datetime
+
+
 #: A row as its type, as values in the order of its columns, or by column.
 Record = tuple[Any, ...] | list[Any] | Mapping[str, Any]
 
@@ -231,4 +256,5 @@ TABLES = {
     "questionnaires": Table(QuestionnaireRow, "questionnaires", optional=True),
     "judges": Table(JudgeRow, "judges", optional=True),
     "judge_ratings": Table(JudgeRatingRow, "judge_ratings", optional=True),
+    "tries": Table(TryRow, "tries", optional=True),
 }

@@ -38,6 +38,8 @@ class Instrument:
     gold_feedback: bool = False
     voice: Voice = Voice("en")  # noqa: RUF009 - frozen
     asked: Questionnaires = Questionnaires.NONE
+    #: The roles of items whose pages come back once with an explanation, if an answer is not right.
+    loud: frozenset[str] = frozenset()
     #: Whether pages may ask for live suggestions.
     asks: bool = field(init=False, compare=False)
 
@@ -77,10 +79,12 @@ class Instrument:
         return pages if following is None else [*pages, following]
 
 
-def _common(study: Study) -> tuple[Settings, bool, Voice, Questionnaires]:
-    """What all arms have in common: rules of quality control, feedback on gold items, language, questionnaires."""
+def _common(study: Study) -> tuple[Settings, bool, Voice, Questionnaires, frozenset[str]]:
+    """What all arms have in common: rules of quality control, feedback on gold items, language, questionnaires, and
+    which items explain."""
     stored = study.quality_control
-    return Settings.of(stored), bool(stored.get("gold_feedback")), study.voice(), asked_around(study)
+    loud = frozenset(role for role in CHECK_ROLES if stored.get(f"{role}_mode") == "loud")
+    return Settings.of(stored), bool(stored.get("gold_feedback")), study.voice(), asked_around(study), loud
 
 
 def asked_around(study: Study) -> Questionnaires:
@@ -208,6 +212,17 @@ def check_items(arm_id: int) -> tuple[int, ...]:
     return tuple(items.values_list("pk", flat=True))
 
 
+def training_items(arm_id: int) -> HitItems:
+    """The items of the training round of a live arm's study, in the order of the file. Cached as `hit_items` are."""
+    return _training_items(arm_id, _texts_epoch())
+
+
+@lru_cache(maxsize=1024)
+def _training_items(arm_id: int, epoch: int) -> HitItems:
+    rows = list(Item.objects.filter(study__arms=arm_id, role=Item.Role.TRAINING).order_by("position"))
+    return HitItems(tuple(row.pk for row in rows), tuple(item_data(row) for row in rows))
+
+
 _OFFERS = """
 SELECT step, side, suggester, text, source, number FROM annotation_offer WHERE assignment_id = %s
 ORDER BY step, number, side
@@ -245,3 +260,4 @@ def clear_caches() -> None:
     live_instrument.cache_clear()
     _hit_items.cache_clear()
     check_items.cache_clear()
+    _training_items.cache_clear()

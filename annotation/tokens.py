@@ -21,10 +21,12 @@ class BadToken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FormToken:
-    """What one page's form is about: an assignment and the number of the step, from 0."""
+    """What one page's form is about: an assignment and the number of the step, from 0. ``attempt`` is 2 for a page that
+    came back with an explanation."""
 
     assignment: int
     step: int
+    attempt: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class BotToken:
 _PARTICIPANT = Signer(salt="annotation.participant", sep=".")
 _FORM = Signer(salt="annotation.form", sep=".")
 _QUESTIONS = Signer(salt="annotation.questions", sep=".")
+_TRAINING = Signer(salt="annotation.training", sep=".")
 _EVENTS = Signer(salt="annotation.events", sep=".")
 _START = Signer(salt="annotation.start", sep=".")
 _BOT = Signer(salt="annotation.bot", sep=".")
@@ -87,14 +90,15 @@ def read_participant_token(token: str) -> int:
     return read_seat(token).participant
 
 
-def form_token(assignment_id: int, step: int) -> str:
-    """The hidden field that binds a form to one step of one assignment."""
-    return _FORM.sign(f"{assignment_id}-{step}")
+def form_token(assignment_id: int, step: int, attempt: int = 1) -> str:
+    """The hidden field that binds a form to one try at one step of one assignment."""
+    return _FORM.sign(f"{assignment_id}-{step}" if attempt == 1 else f"{assignment_id}-{step}-{attempt}")
 
 
 def read_form_token(token: str) -> FormToken:
     """Raises BadToken."""
-    return FormToken(*_integers(_unsign(_FORM, token), 2))
+    text = _unsign(_FORM, token)
+    return FormToken(*_integers(text, 3 if text.count("-") == 2 else 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +120,25 @@ def read_questions_token(token: str) -> QuestionsToken:
     numbers, _, questionnaire = _unsign(_QUESTIONS, token).partition("~")
     participant, attempt = _integers(numbers, 2)
     return QuestionsToken(participant, questionnaire, attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingToken:
+    """One page of one participant's training: which round, and which page of it, from 0."""
+
+    participant: int
+    attempt: int
+    place: int
+
+
+def training_token(participant_id: int, attempt: int, place: int) -> str:
+    """The hidden field that binds a form to one page of one round of the training."""
+    return _TRAINING.sign(f"{participant_id}-{attempt}-{place}")
+
+
+def read_training_token(token: str) -> TrainingToken:
+    """Raises BadToken."""
+    return TrainingToken(*_integers(_unsign(_TRAINING, token), 3))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from annotation.work.pages.questionnaire import work_questions, work_questions_d
 from annotation.work.pages.start import study_start
 from annotation.work.pages.stop import work_stop
 from annotation.work.pages.task import work, work_draft, work_return
+from annotation.work.pages.training import work_training, work_training_draft
 
 urlpatterns = [
     path("w/<str:token>/", work, name="work"),
@@ -24,6 +25,8 @@ urlpatterns = [
     path("w/<str:token>/suggest", work_suggest, name="work_suggest"),
     path("w/<str:token>/questions/", work_questions, name="work_questions"),
     path("w/<str:token>/questions/draft", work_questions_draft, name="work_questions_draft"),
+    path("w/<str:token>/training/", work_training, name="work_training"),
+    path("w/<str:token>/training/draft", work_training_draft, name="work_training_draft"),
     path("w/<str:token>/return", work_return, name="work_return"),
     path("w/<str:token>/stop", work_stop, name="work_stop"),
     path("w/<str:token>/record", work_record, name="work_record"),

@@ -78,7 +78,7 @@
     return marked;
   }, "sessionStorage");
   function focusFirst(field) {
-    if (!field || !window.matchMedia("(hover: hover) and (pointer: fine)").matches || trying || document.activeElement !== document.body || byId("summary")) { return; }
+    if (!field || !window.matchMedia("(hover: hover) and (pointer: fine)").matches || trying || document.activeElement !== document.body || byId("summary") || byId("explained")) { return; }
     if (field.getBoundingClientRect().bottom > window.innerHeight) { return; } // first there is something to read
     field.focus({ preventScroll: true });
     if (field.value) { field.setSelectionRange(field.value.length, field.value.length); }
@@ -474,7 +474,7 @@
   setText(byId("keeps"), t("What you have typed is saved."));
   if (here) { trouble = false; save(); }
   if (left) { tick(); }
-  var summary = byId("summary");
+  var summary = byId("summary") || byId("explained");
   if (summary) { summary.focus(); }
   var first = questions.filter(function (question) { return !question.node.hidden; })[0];
   if (isNext && first) { focusFirst(first.text); }

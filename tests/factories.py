@@ -38,8 +38,12 @@ from annotation.task_types.registry import get_type
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
 from annotation.work.allocation import accept_next, enrol
 from annotation.work.answers import submit_step
+from annotation.work.asking_again import tries_of_step
 from annotation.work.offers import open_page
+from annotation.work.right_answers import best_attempt, typed_rightly
 from annotation.work.standing import given_answers
+from annotation.work.taking_training import send_training_page
+from annotation.work.training_rounds import training_due
 
 _numbers = itertools.count(1)
 
@@ -241,6 +245,22 @@ def simulated_form(
     return instrument.task.simulate(SimulatedWorker.named(f"worker-{seed}", profile), shown, page, before)
 
 
+def pass_training(participant: Participant) -> None:
+    """Let the participant answer the training rightly, if the study has one."""
+    instrument = live_instrument(participant.arm_id)
+    while (due := training_due(participant.pk, participant.arm_id, instrument)) is not None:
+        best = best_attempt(instrument, due.items.items[due.position], due.order)
+        assert best is not None
+        sent = send_training_page(
+            participant_id=participant.pk,
+            attempt=due.attempt,
+            place=due.place,
+            data=typed_rightly(best, due.page),
+            timing={},
+        )
+        assert sent.kind == "stored", sent
+
+
 def make_submission(
     *,
     study: Study | None = None,
@@ -254,9 +274,11 @@ def make_submission(
     """A finished hit, made by the services, with a simulated worker's answers."""
     assignment = make_assignment(study=study, participant=participant)
     instrument = live_instrument(assignment.participant.arm_id)
+    pass_training(assignment.participant)
     # Answers within milliseconds would be flagged.
     Assignment.objects.filter(pk=assignment.pk).update(accepted_at=F("accepted_at") - timedelta(minutes=1))
-    for number in itertools.count():
+    while True:
+        number = assignment.steps.count()
         page = open_page(
             instrument=instrument,
             assignment_id=assignment.pk,
@@ -272,7 +294,10 @@ def make_submission(
             data=simulated_form(assignment=assignment, number=number, profile=profile, seed=seed)
             | {"feedback": feedback},
             timing={each.key: {"seconds": seconds, "at": seconds, "pastes": pastes} for each in page.questions},
+            attempt=1 + tries_of_step(assignment.pk, number),
         )
+        if outcome.kind == "explained":
+            continue
         assert outcome.kind in ("stored", "submitted"), outcome
         if outcome.kind == "submitted":
             break

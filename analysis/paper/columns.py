@@ -14,6 +14,7 @@ TABLES_IN_WORDS = {
     "questionnaires": "one row for each answer to a question before or after the tasks, or about the instructions",
     "judges": "one row for each language model that answered pages beside people",
     "judge_ratings": "one row for each answer of a language model to a question",
+    "tries": "one row for each answer of the training, and for each try at a page that explained what was not right",
 }
 
 _SUBMISSION = "Number of the submission."
@@ -161,6 +162,22 @@ COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
         "side": "Where the text was shown, as A, B, …; empty if there is nothing to say.",
         "chance": "The model's probability of this answer, if all possible answers were scored.",
         "chances": "JSON: the model's probability of every value.",
+    "tries": {
+        "worker": _WORKER,
+        "synthetic": _SIMULATED,
+        "arm": _ARM,
+        "role": "Role of the item: training, gold or attention.",
+        "submission": "Number of the submission; 0 in the training, and for work that was never sent.",
+        "item": "Name of the item.",
+        "attempt": "Round of the training; else 1 for the answer before the explanation and 2 for the one after it.",
+        "place": "Number of the page, from 0.",
+        "question": _QUESTION,
+        "target": "What the answer is about: a part of the item, or empty.",
+        "value": "The answer as a number.",
+        "text": "The answer as text.",
+        "right": "Whether the answer is right (yes or no); empty if it cannot be wrong.",
+        "passed": "On the last page of a round of the training, whether it was passed (yes or no); else empty.",
+        "answered_at": "When the page was sent.",
     },
 }
 #: Columns that name a row of another table: by table and column, that table and its column.

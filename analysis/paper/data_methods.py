@@ -81,6 +81,16 @@ def quality_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
             for number, row in enumerate(flags)
         ]
         sentences.append(f"Flagged submissions by rule: {', '.join(flagged)}.")
+    loud = [
+        words(what)
+        for role, what in (("gold", "items with known answers"), ("attention", "attention checks"))
+        if role in roles and study.quality_control.get(f"{role}_mode") == "loud"
+    ]
+    if loud:
+        sentences.append(
+            f"A wrong answer to {listed(loud)} brought the page back once with an explanation. Quality control counts "
+            "the first answers."
+        )
     exclusion = [words(text) for _, text in Exclusion.of(study.exclude).in_words()]
     if exclusion:
         sentences.append(f"Rules fixed before the launch exclude submissions: {'; '.join(exclusion)}.")

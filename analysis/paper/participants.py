@@ -10,6 +10,8 @@ from common.words import counted, duration, money
 
 #: The section about questionnaires before and after the tasks.
 AROUND = ("sections", "questionnaires")
+#: The section about the training and about items with right answers.
+RIGHT = ("sections", "right_answers")
 DESIGN, DATA, PAY = ("sections", "design"), ("sections", "data"), ("sections", "time", "pay")
 
 
@@ -59,15 +61,50 @@ def turned_away_sentences(study: StudyDescription, numbers: Numbers) -> list[str
         sentences.append(
             f"Before the first task, people had to answer {questions} about the instructions correctly, in {tries}."
         )
-    reasons = {"screened_out": "screened out", "not_understood": "turned away after the last try"}
+    sentences += training_sentences(study, numbers)
+    reasons = {
+        "screened_out": "screened out",
+        "not_understood": "turned away after the last try",
+        "not_trained": "left out after the training",
+    }
+    way = {"not_trained": (*RIGHT, "training", "failed")}
     parts = [
-        f"{numbers.counted_as('person', 'people', *AROUND, 'turned_away', reason)} "
+        f"{numbers.counted_as('person', 'people', *way.get(reason, (*AROUND, 'turned_away', reason)))} "
         f"{'was' if study.turned_away[reason] == 1 else 'were'} {what}"
         for reason, what in reasons.items()
         if study.turned_away.get(reason)
     ]
     if parts:
         sentences.append(f"{listed(parts)}; they rated nothing and are in no other figure.")
+    return sentences
+
+
+def training_sentences(study: StudyDescription, numbers: Numbers) -> list[str]:
+    """The training before the first task, and how many passed it at each try."""
+    training = study.training
+    if training is None:
+        return []
+    feedback = "which answers were right and why"
+    if training.show_right:
+        feedback = "which answers were right, the right answers, and why"
+    sentences = [
+        f"Before the first task, people practised on {counted(training.items, 'item')} with known right answers and "
+        f"read after each page {feedback}. To take part, they had to have {training.needed} of {training.items} right, "
+        f"in {counted(training.tries, 'try')}."
+    ]
+    rounds = numbers.value(*RIGHT, "rounds") or []
+    passed = [
+        f"{numbers.count(*RIGHT, 'rounds', number, 'passed')} of "
+        f"{numbers.counted_as('person', 'people', *RIGHT, 'rounds', number, 'workers')} passed at try {row['attempt']}"
+        for number, row in enumerate(rounds)
+    ]
+    if passed:
+        sentences.append(f"{listed(passed)}.")
+    if training.skipped:
+        sentences.append(
+            f"{numbers.counted_as('person', 'people', *RIGHT, 'training', 'skipped')} had passed the training of an "
+            "earlier study and had none here."
+        )
     return sentences
 
 

@@ -27,7 +27,8 @@ class Check:
 
     ``answers`` has the right ones by topic, or by topic/target for a part of the item: as text, and numbers as ``%g``
     writes them. A number may be off by ``tolerance``. ``rules`` has rules under the same names: an answer is right if
-    it is one of the answers or meets one of the rules. ``explanation`` is what the worker may read afterwards.
+    it is one of the answers or meets one of the rules. ``explanation`` is what the worker may read afterwards, and
+    ``explanations`` what they may read about one question or part, under the same names.
     """
 
     role: str
@@ -35,6 +36,7 @@ class Check:
     tolerance: float = 0.0
     explanation: str = ""
     rules: Mapping[str, Sequence[AnswerRule]] = field(default_factory=dict)
+    explanations: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any] | None) -> Check | None:
@@ -42,7 +44,10 @@ class Check:
         if not stored:
             return None
         rules = {name: [rule_of(rule) for rule in several] for name, several in stored.get("rules", {}).items()}
-        return cls(stored["role"], stored["answers"], float(stored["tolerance"]), stored["explanation"], rules)
+        tolerance, explanation = float(stored["tolerance"]), stored["explanation"]
+        return cls(
+            stored["role"], stored["answers"], tolerance, explanation, rules, dict(stored.get("explanations", {}))
+        )
 
     def stored(self) -> dict[str, Any]:
         """The check as JSON values. `of` reads them back."""
@@ -54,7 +59,13 @@ class Check:
         }
         if self.rules:
             stored["rules"] = {name: [rule.stored() for rule in several] for name, several in self.rules.items()}
+        if self.explanations:
+            stored["explanations"] = dict(self.explanations)
         return stored
+
+    def explanation_of(self, question: str, target: str) -> str:
+        """What it explains about one rating in particular; empty if it explains nothing but the whole item."""
+        return self.explanations.get(f"{question}/{target}") or self.explanations.get(question, "")
 
     def name_for(self, question: str, target: str) -> str:
         """The name under which it says what a rating must be: topic/target, or else the topic. Empty: nowhere."""
@@ -105,7 +116,10 @@ def is_check(stored: Mapping[str, Any]) -> bool:
     if not stored:
         return True
     answers, tolerance = stored.get("answers"), stored.get("tolerance")
-    texts = [stored.get("role"), stored.get("explanation")]
+    explanations = stored.get("explanations", {})
+    if not isinstance(explanations, dict):
+        return False
+    texts = [stored.get("role"), stored.get("explanation"), *explanations.values()]
     right = isinstance(answers, dict) and all(
         isinstance(right_answers, list) and all(isinstance(part, str) for part in right_answers)
         for right_answers in answers.values()
@@ -185,7 +199,8 @@ class Work:
     """One submission. ``questions`` counts the answers given.
 
     ``seconds``: from acceptance to the last step by the server's clock; None for simulated workers, who need
-    milliseconds. ``times``: seconds spent on each question, as the browser measured them.
+    milliseconds. ``times``: seconds spent on each question, as the browser measured them. ``first_answers``: the
+    answers with those from before an explanation, where a page came back with one; None if no page did.
     """
 
     answers: Sequence[Answered] = ()
@@ -196,11 +211,12 @@ class Work:
     times: Sequence[float] = ()
     pastes: int = 0
     checks: Mapping[str, Check] = field(default_factory=dict)
+    first_answers: Sequence[Answered] | None = None
 
     def checked(self, role: str) -> list[bool]:
-        """Whether each answer to an item with this role is right; answers that cannot be wrong are left out."""
+        """Whether each first answer to an item with this role is right; answers that cannot be wrong are left out."""
         rows: dict[str, list[Rated]] = {}
-        for answer in self.answers:
+        for answer in self.answers if self.first_answers is None else self.first_answers:
             rows.setdefault(answer.item, []).append(Rated(answer.question, answer.target, answer.value, answer.text))
         return [
             right
@@ -225,15 +241,29 @@ class Finding:
     other: int | None = None
 
 
-def gold_tally(rows: Iterable[tuple[int, str, Any, Rated]], checks: Mapping[Any, Check]) -> dict[str, tuple[int, int]]:
-    """By worker, how many answers to gold items are right, and how many there are. ``rows``: submission, worker, item
-    and rating."""
+#: The ratings of the pages that can come back with an explanation, each with the number of its try, by submission and
+#: item.
+Tries = Mapping[tuple[int, Any], Sequence[tuple[int, Rated]]]
+
+
+def first_answers(rated: Sequence[Rated], tries: Sequence[tuple[int, Rated]]) -> list[Rated]:
+    """The ratings about one item in one submission, with first answers in place of those after an explanation."""
+    tried = {(row.question, row.target) for _, row in tries}
+    first = [row for attempt, row in tries if attempt == 1]
+    return [*first, *(row for row in rated if (row.question, row.target) not in tried)]
+
+
+def gold_tally(
+    rows: Iterable[tuple[int, str, Any, Rated]], checks: Mapping[Any, Check], tries: Tries | None = None
+) -> dict[str, tuple[int, int]]:
+    """By worker, how many first answers to gold items are right, and how many there are. ``rows``: submission, worker,
+    item and rating."""
     together: dict[tuple[int, str, Any], list[Rated]] = {}
     for submission, worker, item, rated in rows:
         together.setdefault((submission, worker, item), []).append(rated)
     tally: dict[str, tuple[int, int]] = {}
-    for (_, worker, item), about_item in together.items():
-        for right in checks[item].verdicts(about_item):
+    for (submission, worker, item), about_item in together.items():
+        for right in checks[item].verdicts(first_answers(about_item, (tries or {}).get((submission, item), ()))):
             right_count, n = tally.get(worker, (0, 0))
             tally[worker] = (right_count + right, n + 1)
     return tally

@@ -77,6 +77,20 @@ class StudyShape(StudySummary):
         source="questionnaires.screen_out_reward", default=None, allow_null=True, read_only=True
     )
     after = serializers.ListField(source="questionnaires.after", default=list, read_only=True)
+    training_needed = serializers.IntegerField(
+        source="questionnaires.training_needed", default=None, allow_null=True, read_only=True
+    )
+    training_tries = serializers.IntegerField(source="questionnaires.training_tries", default=TRIES, read_only=True)
+    training_message = serializers.CharField(source="questionnaires.training_message", default="", read_only=True)
+    training_show_right = serializers.BooleanField(
+        source="questionnaires.training_show_right", default=False, read_only=True
+    )
+    training_skip_if_passed = serializers.ListField(
+        source="questionnaires.training_skip_if_passed",
+        child=serializers.CharField(),
+        default=list,
+        read_only=True,
+    )
     link = SerializerMethodField()
     exclude_studies: SlugRelatedField[Study] = SlugRelatedField(many=True, read_only=True, slug_field="slug")
 

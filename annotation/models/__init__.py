@@ -22,6 +22,7 @@ from annotation.models.trail import (
     QualityCheck,
     Review,
 )
+from annotation.models.tries import TriedPage
 from annotation.models.webhooks import Webhook, WebhookDelivery
 from annotation.models.work import (
     Assignment,
@@ -90,6 +91,7 @@ __all__ = [
     "Submission",
     "TakenItem",
     "TextPrint",
+    "TriedPage",
     "Webhook",
     "WebhookDelivery",
     "Worker",

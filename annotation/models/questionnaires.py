@@ -54,12 +54,17 @@ class QuestionnaireReply(models.Model):
 
 
 class QuestionnaireDraft(models.Model):
-    """What is typed in a questionnaire and not sent."""
+    """What is typed in a questionnaire, or on a page of the training, and not sent."""
+
+    #: The name of a draft of the training.
+    TRAINING = "training"
 
     participant = models.ForeignKey(
         Participant, on_delete=models.CASCADE, db_index=False, related_name="questionnaire_drafts"
     )
-    questionnaire = models.CharField(max_length=20, choices=QuestionnaireReply.Questionnaire)
+    questionnaire = models.CharField(
+        max_length=20, choices=[*QuestionnaireReply.Questionnaire.choices, (TRAINING, "Training")]
+    )
     answers = models.JSONField()
     saved_at = models.DateTimeField()
 

@@ -261,6 +261,7 @@ class Item(models.Model):
         EXAM = "exam"
         GOLD = "gold"
         ATTENTION = "attention"
+        TRAINING = "training"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="items")
     external_id = models.CharField(max_length=200)

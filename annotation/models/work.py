@@ -73,6 +73,7 @@ class Participant(models.Model):
     class TurnedAway(models.TextChoices):
         SCREENED_OUT = "screened_out", "Screened out"
         NOT_UNDERSTOOD = "not_understood", "Failed the comprehension check"
+        NOT_TRAINED = "not_trained", "Failed the training"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, db_index=False, related_name="participants")
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="participations")

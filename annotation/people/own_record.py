@@ -27,6 +27,7 @@ from annotation.models import (
     QuestionnaireReply,
     Step,
     Submission,
+    TriedPage,
 )
 from annotation.recruiting.pay_states import with_pay_state
 
@@ -86,6 +87,7 @@ def own_record(participant_id: int) -> OwnRecord:
         (_("Tasks started"), mine.count()),
         (_("Tasks sent"), Submission.objects.filter(participant=participant).count()),
         (_("Questionnaires answered"), QuestionnaireReply.objects.filter(participant=participant).count()),
+        (_("Practice pages and tries"), TriedPage.objects.filter(participant=participant).count()),
         (_("Pages sent"), Step.objects.filter(assignment__in=mine).count()),
         (_("Drafts of pages"), Draft.objects.filter(assignment__in=mine).count()),
         (_("Suggestions shown to you"), Offer.objects.filter(assignment__in=mine).count()),
@@ -133,6 +135,7 @@ def entries(participant: Participant) -> Iterator[Entry]:
     if participant.arm.name:
         yield Entry("you", "group", participant.created_at, participant.arm.position + 1)
     yield from _questionnaires(participant)
+    yield from _tries(participant)
     for work in Assignment.objects.filter(participant=participant).order_by("pk"):
         yield from _work(work)
     for submission in Submission.objects.filter(participant=participant).order_by("pk"):
@@ -165,6 +168,19 @@ def _questionnaires(participant: Participant) -> Iterator[Entry]:
         yield Entry(label, "not sent", draft.saved_at, draft.answers)
     if participant.turned_away:
         yield Entry("you", "taking part ended", None, participant.get_turned_away_display())
+
+
+def _tries(participant: Participant) -> Iterator[Entry]:
+    """Pages of the training, and answers before an explanation and after it."""
+    for tried in TriedPage.objects.filter(participant=participant).order_by("pk"):
+        label = "practice" if tried.training else f"task {tried.assignment_id}"
+        page = f"page {tried.place + 1}, try {tried.attempt}"
+        yield Entry(label, f"{page}: answers", tried.received_at, tried.answers)
+        yield Entry(label, f"{page}: which are right", tried.received_at, tried.verdicts)
+        if tried.timing:
+            yield Entry(label, f"{page}: times and pasting", tried.received_at, tried.timing)
+        if tried.passed is not None:
+            yield Entry(label, f"try {tried.attempt}: passed", tried.received_at, tried.passed)
 
 
 def _work(work: Assignment) -> Iterator[Entry]:

@@ -37,6 +37,7 @@ from annotation.models import (
     Step,
     Study,
     Submission,
+    TriedPage,
 )
 from annotation.people.redacting_files import (
     copies_on_disk,
@@ -178,6 +179,7 @@ def preview(participant: Participant) -> Preview:
     counts = {
         "submissions": submissions.count(),
         "questionnaires": QuestionnaireReply.objects.filter(participant=participant).count(),
+        "practice answers and tries": TriedPage.objects.filter(participant=participant).count(),
         "pages sent": Step.objects.filter(assignment__in=mine).count(),
         "drafts": Draft.objects.filter(assignment__in=mine).count(),
         "batches of edits": EventBatch.objects.filter(assignment__in=mine).count(),

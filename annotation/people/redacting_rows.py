@@ -44,6 +44,7 @@ from annotation.models import (
     Step,
     Submission,
     TextPrint,
+    TriedPage,
     Worker,
 )
 from annotation.people.redacting_traces import NOBODY, REMOVED, Traces, clean_rows, leaves, without
@@ -117,8 +118,8 @@ def _leave_out(participant: Participant, actor: str) -> None:
 
 
 def _delete_work(participant: Participant, counts: Counts) -> None:
-    """Delete sent pages, questionnaires, drafts, edits, requests for suggestions, fingerprints and, unless they stay,
-    ratings."""
+    """Delete sent pages, questionnaires, tries, drafts, edits, requests for suggestions, fingerprints and, unless they
+    stay, ratings."""
     mine, submissions = _mine(participant), _sent(participant)
     for what, model in (
         ("pages sent", Step),
@@ -131,6 +132,8 @@ def _delete_work(participant: Participant, counts: Counts) -> None:
     questionnaires = QuestionnaireReply.objects.filter(participant=participant)
     counts["questionnaires"] = questionnaires.delete()[0]
     counts["drafts"] += QuestionnaireDraft.objects.filter(participant=participant).delete()[0]
+    tried = TriedPage.objects.filter(participant=participant)
+    counts["practice answers and tries"] = tried.delete()[0]
     TextPrint.objects.filter(submission__in=submissions).delete()
     ratings = Rating.objects.filter(submission__in=submissions)
     if participant.study.keep_ratings:

@@ -30,6 +30,7 @@ from annotation.models import (
     Rating,
     Step,
     Submission,
+    TriedPage,
 )
 
 REMOVED = "[removed]"
@@ -95,7 +96,7 @@ def _texts(participant: Participant) -> Iterator[str]:
     for model, column in ((Step, "answers"), (Draft, "answers"), (Pull, "typed")):
         for value in model.objects.filter(assignment__in=mine).values_list(column, flat=True):
             yield from leaves(value)
-    for around in (QuestionnaireReply, QuestionnaireDraft):
+    for around in (QuestionnaireReply, QuestionnaireDraft, TriedPage):
         for answers in around._default_manager.filter(participant=participant).values_list("answers", flat=True):
             yield from leaves(answers)
     for edits in EventBatch.objects.filter(assignment__in=mine).values_list("edits", flat=True):

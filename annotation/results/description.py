@@ -17,6 +17,7 @@ from annotation.models import Arm, Assignment, Study
 from annotation.recruiting.pay_states import in_state
 from annotation.results.answers_around_tasks import describe_questionnaires, screening_of, turned_away
 from annotation.results.recruitment import conditions_of, recruitment_of
+from annotation.results.tried_answers import describe_training
 from annotation.review.progress import states_now
 from annotation.studies.declared_factors import declared_factors
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -81,6 +82,7 @@ def describe_study(study: Study) -> StudyDescription:
         questionnaires=questionnaires,
         screening=screening_of(whole_study.asked),
         turned_away=turned_away(study),
+        training=describe_training(study, whole_study.asked.training),
     )
     return of_imported_ratings(description, study.imported) if study.imported else description
 

@@ -27,6 +27,7 @@ from analysis.study_tables import (
     RatingRow,
     StoppedRow,
     SubmissionRow,
+    TryRow,
 )
 from annotation.models import (
     Adjudication,
@@ -47,6 +48,7 @@ from annotation.models import (
 from annotation.results.answers_around_tasks import questionnaire_rows
 from annotation.results.description import describe_study
 from annotation.results.judged_rows import judge_rating_rows, judge_rows
+from annotation.results.tried_answers import try_rows
 from annotation.results.worker_pages import worker_pages
 from annotation.review.adjudicating import adjudicated_question
 from annotation.studies.image_files import file_of
@@ -296,3 +298,7 @@ class StudyRows:
     def questionnaires(self) -> Iterator[QuestionnaireRow]:
         """Also of people who could not take part. No query if nothing is asked around the tasks."""
         return questionnaire_rows(self.study)
+
+    def tries(self) -> Iterator[TryRow]:
+        """Also of people who could not take part. No query if nothing can be tried."""
+        return try_rows(self.study)

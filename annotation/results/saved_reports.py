@@ -38,8 +38,10 @@ from annotation.models import (
     Review,
     Study,
     Submission,
+    TriedPage,
 )
 from annotation.results.paper_folder import save_paper
+from annotation.results.tried_answers import can_try
 from annotation.task_types.registry import get_type
 from annotation.work.left_out import left_out_submissions
 from generation.models import GenerationRun, Sample
@@ -154,7 +156,7 @@ def fingerprint(study: Study) -> str:
         "pk": study.pk,
         "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
         "arms": list(arms.order_by("position")),
-        "counted": [*counted, extra, _replies(study)],
+        "counted": [*counted, extra, _replies(study), _tries(study)],
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
         # A sync changes what is confirmed without a new submission or review.
         "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),
@@ -176,6 +178,11 @@ def _replies(study: Study) -> dict[str, int | None]:
     if not asked_around(study):
         return {}
     return QuestionnaireReply.objects.filter(study=study).aggregate(n=Count("pk"), last=Max("pk"))
+
+
+def _tries(study: Study) -> dict[str, int | None]:
+    """The answers of the training and those before an explanation. No query if the study has neither."""
+    return TriedPage.objects.filter(study=study).aggregate(n=Count("pk"), last=Max("pk")) if can_try(study) else {}
 
 
 def look(subject: Subject) -> Kept:

@@ -10,11 +10,11 @@ from django.db.models import Count
 from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.exclusion import Exclusion
 from analysis.quality_control.rules import RULES, Settings
-from analysis.quality_control.work import Check
+from analysis.quality_control.work import Check, first_answers
 from annotation.many_ids import among
 from annotation.models import Flag, Item, QualityCheck, Rating, Study, Submission
 from annotation.task_types.checks import CHECK, ROLES
-from annotation.work.left_out import excluded_by_rule, excluded_submissions
+from annotation.work.left_out import excluded_by_rule, excluded_submissions, tries_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def quality_of(study: Study) -> Quality:
 
 
 def check_rows(study: Study) -> list[CheckRow]:
-    """The gold and attention items, those with the lowest share of right answers first. Answers of people and of
+    """The gold and attention items, those with the lowest share of right first answers first. Answers of people and of
     simulated workers count."""
     items = Item.objects.filter(study=study, role__in=ROLES).values_list("pk", "external_id", "role", "payload")
     checks = {pk: (name, role, check) for pk, name, role, payload in items if (check := Check.of(payload.get(CHECK)))}
@@ -115,8 +115,9 @@ def check_rows(study: Study) -> list[CheckRow]:
         together[item or 0, submission].append(Rated(question, target, value, text))
     right: Counter[int] = Counter()
     answers: Counter[int] = Counter()
-    for (item, _), rated in together.items():
-        verdicts = checks[item][2].verdicts(rated)
+    tries = tries_of(study, checks)
+    for (item, submission), rated in together.items():
+        verdicts = checks[item][2].verdicts(first_answers(rated, tries.get((submission, item), ())))
         right[item] += sum(verdicts)
         answers[item] += len(verdicts)
     rows = [CheckRow(name, role, right[pk], answers[pk]) for pk, (name, role, _) in checks.items()]

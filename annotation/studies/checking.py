@@ -80,6 +80,7 @@ def check_study(
         asked, wrong = check_settings(form=QuestionnairesForm, settings=spec.questionnaires, prefix="")
         problems += wrong
     problems += check_screen_out_reward(asked, values)
+    problems += check_trainings(spec, asked, instance=instance, visible=visible)
     arms_and_rules = (tuple(arms), excluded, platforms, quality, rules, factors)
     return StudySpec(spec.task_type, values, config, texts, *arms_and_rules, interface, asked), problems
 
@@ -185,6 +186,23 @@ def check_screen_out_reward(asked: Json, values: Mapping[str, Any]) -> list[Prob
         return []
     what = f"People who are screened out would get {money(Decimal(pay))}, and a whole hit pays {money(reward)}."
     return [Problem("screen_out_reward", what, "Lower it, or raise the reward.")]
+
+
+def check_trainings(spec: StudySpec, asked: Json, *, instance: Study, visible: QuerySet[Study] | None) -> list[Problem]:
+    """Whether the studies exist whose training counts here. Those that were named before stay, whoever changes the
+    study now."""
+    where, problems = "training_skip_if_passed", []
+    names = asked.get(where) or []
+    before = instance.questionnaires.get(where) or []
+    studies = Study.objects.all() if visible is None else visible
+    there = set(studies.filter(slug__in=names).values_list("slug", flat=True)) if names else set()
+    for name in names:
+        if name in (spec.values.get("slug"), instance.slug):
+            problems.append(Problem(where, "A study cannot skip its own training.", "Remove it from the list."))
+        elif name not in there and name not in before:
+            what = f"There is no study “{name[:60]}”, or you may not see it."
+            problems.append(Problem(where, what, "Check the short name, or ask an owner to add you."))
+    return problems
 
 
 # --- platforms ---

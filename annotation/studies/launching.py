@@ -17,13 +17,14 @@ from annotation.instrument import Instrument, item_data, whole_texts
 from annotation.models import Arm, Hit, HitItem, Item, Posting, Study, Webhook
 from annotation.platforms import link
 from annotation.studies.checking import check_study
-from annotation.studies.gold_items import CHECK_ROLES, rule_problems, with_checks
+from annotation.studies.gold_items import rule_problems, with_checks
 from annotation.studies.importing_items import settings_read_otherwise
 from annotation.studies.rehearsing import Rehearsal, everybody_excluded
 from annotation.studies.spec import spec_of
 from annotation.studies.suggesters import hold_for, suggester_problems
+from annotation.studies.training_items import training_problems
 from annotation.task_types.base import ArmPlan, Design, PlannedHit
-from annotation.task_types.items import ItemData
+from annotation.task_types.items import ANSWERED_ROLES, ItemData
 from annotation.task_types.registry import get_type
 from annotation.webhook_events import announce
 from annotation.work.exams import has_right_answers
@@ -76,7 +77,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
         fix = "Resume it." if study.status == Status.PAUSED else "Duplicate the study."
         return [Problem("status", f"The study is {study.get_status_display().lower()}, not a draft.", fix)]
     _, problems = check_study(spec_of(study), instance=Study.objects.get(pk=study.pk))
-    n_items = Item.objects.filter(study=study).exclude(role__in=CHECK_ROLES).count()
+    n_items = Item.objects.filter(study=study).exclude(role__in=ANSWERED_ROLES).count()
     if not n_items:
         problems.append(Problem("items", "The study has no items.", "Import items first."))
     elif study.items_per_hit > n_items:
@@ -95,7 +96,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    problems += rule_problems(study) + suggester_problems(study)
+    problems += rule_problems(study) + training_problems(study) + suggester_problems(study)
     if settings.REFUSE_LOW_PAY:
         least = money(settings.MINIMUM_HOURLY_PAY)
         fix = f"Raise the reward. This server launches no study that pays less than {least} an hour."
@@ -154,7 +155,7 @@ def plan(study: Study, arms: Sequence[Arm], items: Sequence[ItemData], *, seed: 
     """
     rng = random.Random(seed)  # noqa: S311 - the plan must be reproducible, not unpredictable
     design = design_of(study, arms)
-    planned = get_type(study.task_type).plan([item for item in items if item.role not in CHECK_ROLES], design, rng)
+    planned = get_type(study.task_type).plan([item for item in items if item.role not in ANSWERED_ROLES], design, rng)
     planned = with_checks(planned, items, rules_of(study)[0], rng)
     # A mistake in a type's own ``plan`` must not go live: a missing item would never be rated.
     names = {item.external_id for item in items}

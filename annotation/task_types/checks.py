@@ -1,8 +1,9 @@
 """Gold and attention items of every type: rows of an items file with right answers in further columns.
 
-``gold:TOPIC`` or ``attention:TOPIC`` contains the right answer to a question (``4``, or ``4|5`` for either). For one
-part of the item, the column is ``gold:TOPIC/TARGET``. ``gold_tolerance`` is how far a number may be off,
-``gold_explanation`` what workers read afterwards.
+``gold:TOPIC`` or ``attention:TOPIC`` contains the right answer to a question (``4``, or ``4|5`` for either);
+``training:TOPIC`` that of an item of the training round. For one part of the item, the column is ``gold:TOPIC/TARGET``.
+``gold_tolerance`` is how far a number may be off, ``gold_explanation`` what workers read afterwards, and
+``gold_explanation:TOPIC`` what they read about one question.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from analysis.quality_control.work import Check
 from annotation.task_types.answer_rules import RuleError, RulesRead
 from annotation.task_types.asked_about import AskedAbout
 from annotation.task_types.base import TaskType
-from annotation.task_types.items import ItemData, Json, Role, Row, RowProblem
+from annotation.task_types.items import ANSWERED_ROLES, ItemData, Json, Role, Row, RowProblem
 from annotation.task_types.labels import check_number, number_in
 
+#: Of items among the tasks.
 ROLES: tuple[Role, Role] = ("gold", "attention")
+TRAINING: Role = "training"
 TOLERANCE, EXPLANATION, ROLE = "gold_tolerance", "gold_explanation", "role"
 #: The key of an item's `Check` in its payload.
 CHECK = "check"
@@ -28,17 +31,19 @@ LONGEST_EXPLANATION = 2_000
 
 
 def check_of(item: ItemData) -> Check | None:
-    """The right answers of a gold or attention item; None for any other."""
+    """The right answers of a gold, attention or training item; None for any other."""
     return Check.of(item.payload.get(CHECK))
 
 
 def attach_checks(
     task: TaskType, items: Sequence[ItemData], rows: Sequence[Row], config: Json
 ) -> tuple[list[ItemData], list[RowProblem]]:
-    """The items, gold and attention items with their roles and right answers, and the problems with those."""
+    """The items, those with right answers with their roles and these answers, and the problems with those."""
     columns = list(dict.fromkeys(name for row in rows for name in row.cells))
-    answer_columns = [name for name in columns if name.partition(":")[0] in ROLES and ":" in name]
-    if not answer_columns and not any(row.cells.get(ROLE, "").strip() in ROLES for row in rows):
+    answer_columns = [name for name in columns if name.partition(":")[0] in ANSWERED_ROLES and ":" in name]
+    explanations = [name for name in columns if name.startswith(f"{EXPLANATION}:")]
+    has_role = any(row.cells.get(ROLE, "").strip() in ANSWERED_ROLES for row in rows)
+    if not (answer_columns or explanations or has_role):
         return list(items), []
     wording = {text.name: text.default for text in task.texts(config)}
     questions = {question.topic: question for question in task.describe_questions(config, wording)}
@@ -47,27 +52,29 @@ def attach_checks(
     def asked_about(item: ItemData | None, topic: str, part: str) -> AskedAbout:
         return AskedAbout(task, item, config, wording, topic, part, examples.get(topic))
 
-    problems = [problem for name in answer_columns for problem in _column_problems(name, questions)]
+    problems = [problem for name in (*answer_columns, *explanations) for problem in _column_problems(name, questions)]
     unknown_columns = {problem.column for problem in problems}
     answer_columns = [name for name in answer_columns if name not in unknown_columns]
+    explanations = [name for name in explanations if name not in unknown_columns]
+    further = [*answer_columns, *explanations]
     row_of = {row.number: row for row in rows}
     checked = []
     for item in items:
         row = next(
-            (row_of[number] for number in item.rows if number in row_of and _has_check(row_of[number], answer_columns)),
+            (row_of[number] for number in item.rows if number in row_of and _has_check(row_of[number], further)),
             None,
         )
         if row is None or _filled(row, unknown_columns):
             checked.append(item)
             continue
-        reader = _Reader(row, item, answer_columns, questions, partial(asked_about, item))
+        reader = _Reader(row, item, answer_columns, questions, partial(asked_about, item), explanations)
         checked.append(reader.read())
         problems += reader.problems
     if not items:  # something else is wrong with the file; the right answers are checked all the same
         for row in row_of.values():
-            if _has_check(row, answer_columns) and not _filled(row, unknown_columns):
+            if _has_check(row, further) and not _filled(row, unknown_columns):
                 about = partial(asked_about, None)
-                reader = _Reader(row, ItemData("", {}), answer_columns, questions, about)
+                reader = _Reader(row, ItemData("", {}), answer_columns, questions, about, explanations)
                 reader.read()
                 problems += reader.problems
     return checked, problems
@@ -89,9 +96,9 @@ def _column_problems(name: str, questions: Mapping[str, QuestionDescription]) ->
     return []
 
 
-def _has_check(row: Row, answer_columns: Sequence[str]) -> bool:
-    columns = (*answer_columns, TOLERANCE, EXPLANATION)
-    return row.cells.get(ROLE, "").strip() in ROLES or any(row.cells.get(name, "").strip() for name in columns)
+def _has_check(row: Row, further: Sequence[str]) -> bool:
+    columns = (*further, TOLERANCE, EXPLANATION)
+    return row.cells.get(ROLE, "").strip() in ANSWERED_ROLES or any(row.cells.get(name, "").strip() for name in columns)
 
 
 @dataclass
@@ -103,6 +110,7 @@ class _Reader:
     answer_columns: Sequence[str]
     questions: Mapping[str, QuestionDescription]
     asked_about: Callable[[str, str], AskedAbout]
+    explanation_columns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.problems: list[RowProblem] = []
@@ -114,13 +122,17 @@ class _Reader:
         if not filled:
             self._refuse_without_answer(role_cell)
             return self.item
-        if len(roles | ({role_cell} & set(ROLES))) > 1:
-            self._problem(filled[0], "The item is both a gold item and an attention check.", "Choose one of them.")
+        roles |= {role_cell} & set(ANSWERED_ROLES)
+        if len(roles) > 1:
+            what = "The item is both a gold item and an attention check."
+            if TRAINING in roles:
+                what = f"The item is for the training and also {' and '.join(sorted(roles - {TRAINING}))}."
+            self._problem(filled[0], what, "Choose one of them.")
         elif self.item.role != "main":
             article = "an" if self.item.role[0] in "aeiou" else "a"
             what = f"The item is already {article} {self.item.role} item."
             self._problem(filled[0], what, "Remove its right answer.")
-        role: Role = "gold" if "gold" in roles else "attention"
+        role: Role = next(role for role in ANSWERED_ROLES if role in roles)
         tolerance = self._tolerance()
         answers: dict[str, list[str]] = {}
         rules: dict[str, Sequence[AnswerRule]] = {}
@@ -130,26 +142,34 @@ class _Reader:
             if read is not None and read.rules:
                 rules[place] = read.rules
             answers[place] = self._answers(name, self.row.cells[name] if read is None else read.plain, tolerance, read)
-        explanation = self.row.cells.get(EXPLANATION, "").strip()
-        if len(explanation) > LONGEST_EXPLANATION:
-            what = f"The explanation has {len(explanation):,} characters."
-            self._problem(EXPLANATION, what, f"Shorten it to {LONGEST_EXPLANATION:,}.")
         check = Check(
             role,
             {name: right for name, right in answers.items() if right or name not in rules},
             tolerance,
-            explanation,
+            self._explanation(EXPLANATION),
             rules,
+            {
+                name.partition(":")[2]: explanation
+                for name in self.explanation_columns
+                if (explanation := self._explanation(name))
+            },
         )
         return replace(self.item, role=role, payload={**self.item.payload, CHECK: check.stored()})
 
+    def _explanation(self, column: str) -> str:
+        explanation = self.row.cells.get(column, "").strip()
+        if len(explanation) > LONGEST_EXPLANATION:
+            what = f"The explanation has {len(explanation):,} characters."
+            self._problem(column, what, f"Shorten it to {LONGEST_EXPLANATION:,}.")
+        return explanation
+
     def _refuse_without_answer(self, role: str) -> None:
-        if role in ROLES:
+        if role in ANSWERED_ROLES:
             what = f"This {role} item has no right answer."
             fix = f"Write it in a column {role}:TOPIC, such as {role}:{next(iter(self.questions), 'question')}."
             self._problem(f"{role}:", what, fix)
             return
-        for name in (TOLERANCE, EXPLANATION):
+        for name in (TOLERANCE, EXPLANATION, *self.explanation_columns):
             if self.row.cells.get(name, "").strip():
                 what = f"The column {name} is only for items with a right answer, and this one has none."
                 self._problem(name, what, "Write the right answer in a column gold:TOPIC, or clear this cell.")

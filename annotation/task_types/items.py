@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Json = dict[str, Any]
-Role = Literal["main", "practice", "exam", "gold", "attention"]
-ROLES: tuple[Role, ...] = ("main", "practice", "exam", "gold", "attention")
+Role = Literal["main", "practice", "exam", "gold", "attention", "training"]
+ROLES: tuple[Role, ...] = ("main", "practice", "exam", "gold", "attention", "training")
+#: Those of items with right answers.
+ANSWERED_ROLES: tuple[Role, ...] = ("gold", "attention", "training")
 
 
 @dataclass(frozen=True, slots=True)

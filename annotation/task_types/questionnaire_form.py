@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from annotation.task_types.described_questions import DescribedQuestionsField, build
 from annotation.task_types.questionnaires import TRIES, Condition, conditions_of, expanded, questions_of
 from annotation.task_types.questions import Answer, Group, Question, clean_text
-from annotation.task_types.settings import ConfigForm
+from annotation.task_types.settings import ConfigForm, ListField
 from annotation.task_types.standard_questions import BLOCKS
 
 MOST_TRIES = 5
@@ -169,10 +169,43 @@ class QuestionnairesForm(ConfigForm):
         help_text="Empty: nothing. On Prolific, the platform pays it: see its completion codes.",
     )
 
+    training_needed = forms.IntegerField(
+        label="Training items that must be right",
+        min_value=1,
+        required=False,
+        help_text="In one round. Empty: all of them. An item is right if all its answers are.",
+    )
+    training_tries = forms.IntegerField(
+        label="Rounds of training",
+        min_value=1,
+        max_value=MOST_TRIES,
+        initial=TRIES,
+        required=False,
+        help_text="People read the number before they answer. Who fails the last round cannot take part.",
+    )
+    training_message = forms.CharField(
+        label="What people read who fail the training", max_length=LONGEST_MESSAGE, required=False, initial=""
+    )
+    training_show_right = forms.BooleanField(
+        label="Show the right answers",
+        required=False,
+        initial=False,
+        help_text="After each page of the training, besides which answers were not right and why.",
+    )
+    training_skip_if_passed = ListField(
+        label="Skip the training after that of",
+        required=False,
+        most=20,
+        max_length=60,
+        initial=[],
+        help_text="Short names of studies. Who has passed the training there goes straight to the tasks.",
+    )
+
     def clean(self) -> dict[str, Any]:
         settings: dict[str, Any] = super().clean() or self.cleaned_data
-        settings["comprehension_tries"] = settings.get("comprehension_tries") or TRIES
-        for name in ("comprehension_message", "screen_out_message"):
+        for name in ("comprehension_tries", "training_tries"):
+            settings[name] = settings.get(name) or TRIES
+        for name in ("comprehension_message", "screen_out_message", "training_message"):
             settings[name] = clean_text(settings.get(name) or "")
         if settings.get("screen_out_reward"):
             settings["screen_out_reward"] = settings["screen_out_reward"].quantize(CENT)

@@ -60,6 +60,24 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """How the training round is judged. Its items are the study's items with the role training.
+
+    ``needed``: how many of them must be right in one round; None: all. ``tries``: rounds. ``show_right``: whether
+    people see the right answers, not only which were not right and why. ``skip_if_passed``: short names of studies;
+    who has passed the training of one of them needs none here.
+    """
+
+    needed: int | None = None
+    tries: int = TRIES
+    show_right: bool = False
+    skip_if_passed: tuple[str, ...] = ()
+
+    def needed_of(self, items: int) -> int:
+        return items if self.needed is None else self.needed
+
+
+@dataclass(frozen=True, slots=True)
 class Questionnaires:
     """Everything that a study asks around its tasks. ``screen_out_reward`` is in USD; None: nothing."""
 
@@ -72,6 +90,7 @@ class Questionnaires:
     conditions: tuple[Condition, ...] = ()
     messages: Mapping[str, str] = field(default_factory=dict)
     screen_out_reward: Decimal | None = None
+    training: Training = Training()
 
     @classmethod
     def of(cls, stored: Mapping[str, Any], language: str) -> Questionnaires:
@@ -92,7 +111,14 @@ class Questionnaires:
                 messages={
                     "screened_out": stored.get("screen_out_message", ""),
                     "not_understood": stored.get("comprehension_message", ""),
+                    "not_trained": stored.get("training_message", ""),
                 },
+                training=Training(
+                    stored.get("training_needed"),
+                    stored.get("training_tries") or TRIES,
+                    bool(stored.get("training_show_right")),
+                    tuple(stored.get("training_skip_if_passed") or ()),
+                ),
                 screen_out_reward=Decimal(str(stored["screen_out_reward"]))
                 if stored.get("screen_out_reward")
                 else None,

@@ -20,7 +20,6 @@ from annotation.instrument import Instrument, Walk, hit_items, live_instrument, 
 from annotation.languages import speaking
 from annotation.models import (
     Assignment,
-    Draft,
     Flag,
     Output,
     Rating,
@@ -28,17 +27,21 @@ from annotation.models import (
     Step,
     Submission,
     TextPrint,
+    TriedPage,
     WebhookDelivery,
 )
 from annotation.task_types.base import Answers, Page, RatingData, Shown
 from annotation.task_types.questions import Answer, clean_text
 from annotation.webhook_events import messages_of_submission, wake_on_commit
 from annotation.work.allocation import continue_as_extra, revive_late
+from annotation.work.asking_again import Sending, TryTaken, first_tries, take_try
 from annotation.work.cancelling_offers import cancel_offers
+from annotation.work.drafts import keep_draft
 from annotation.work.due_questionnaires import due_before
 from annotation.work.offers import closing, request_offers
 from annotation.work.quick_rules import Sent, Where, findings_in, flag_columns, written_texts
 from annotation.work.taking_back import take_back
+from annotation.work.training_rounds import training_due
 from common.text_length import is_blank
 
 State = Assignment.State
@@ -52,8 +55,9 @@ class Outcome:
 
     ``kind``: ``stored`` (there are more steps), ``submitted`` (it was the last), ``repeated`` (these answers were
     stored before), ``differs`` (other answers were, which count), ``invalid`` (see ``errors``), ``stale`` (not the step
-    that is due), ``waiting`` (its suggestions have not been shown), ``late`` (the time is up; the answers are saved as
-    a draft), ``ended`` (the worker returned or stopped the hit). ``complete``: the hit's last step is stored.
+    that is due), ``explained`` (the page comes back with an explanation, because an answer is not right), ``waiting``
+    (its suggestions have not been shown), ``late`` (the time is up; the answers are saved as a draft), ``ended`` (the
+    worker returned or stopped the hit). ``complete``: the hit's last step is stored.
     """
 
     kind: str
@@ -62,7 +66,13 @@ class Outcome:
 
 
 def submit_step(
-    *, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str], timing: Mapping[str, Any]
+    *,
+    assignment_id: int,
+    participant_id: int,
+    number: int,
+    data: Mapping[str, str],
+    timing: Mapping[str, Any],
+    attempt: int = 1,
 ) -> Outcome:
     """Check and store one step. With the last step, store the submission and all that is derived from it.
 
@@ -74,7 +84,7 @@ def submit_step(
     for _ in range(TRIES):
         work = _open_work(assignment_id, participant_id)
         try:
-            return _take(work, number, data, timing)
+            return _take(work, number, data, timing, attempt)
         except IntegrityError as error:
             failure = error  # sent twice at once, or the time has just run out: the next try finds out which
         except OperationalError as error:
@@ -84,7 +94,7 @@ def submit_step(
     raise failure
 
 
-def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[str, Any]) -> Outcome:
+def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[str, Any], attempt: int) -> Outcome:
     if number < len(work.steps):
         # A retry, or another tab's answers to a step that is already stored.
         before = work.answers()
@@ -100,7 +110,7 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("ended")
     before, walk = work.answers(), work.walk()
     page = walk.page(number, lambda: before)
-    is_early = number > len(before) or (number == 0 and due_before(work.participant_id, work.instrument.asked))
+    is_early = number > len(before) or (number == 0 and _is_before_first(work))
     if is_early or page is None:
         return Outcome("stale")
     if walk.lacks_offers(page, number):
@@ -110,12 +120,34 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         errors = errors or dict(work.instrument.task.check(work.shown, page, answers, before))
     if errors:
         return Outcome("invalid", errors)
-    step, now = SentStep(number, page.name, answers, clean_timing(timing, page)), timezone.now()
+    sending = Sending(number, attempt, before, answers, clean_timing(timing, page))
+    return _take_answers(work, walk, page, sending, feedback=data.get("feedback", ""))
+
+
+def _is_before_first(work: OpenWork) -> bool:
+    """Whether something comes before the first step. No query if the study has nothing there."""
+    if due_before(work.participant_id, work.instrument.asked) is not None:
+        return True
+    return training_due(work.participant_id, work.arm_id, work.instrument) is not None
+
+
+def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, feedback: str) -> Outcome:
+    """Store valid answers to the step that is due, or a try at it that gets an explanation."""
+    number, before, answers, now = sending.number, sending.before, sending.answers, timezone.now()
+    columns = {"study": work.study_id, "participant": work.participant_id}
+    tried = take_try(
+        work.instrument, walk, sending, assignment_id=work.id, columns=columns, item_ids=work.item_ids, now=now
+    )
+    if tried.explains:
+        if tried.rows:
+            sql.run(*_tried_pages(work, tried), (_DROP_DRAFT, [work.id, number]))
+        return Outcome("explained")
+    step = SentStep(number, page.name, answers, sending.timing)
     offered = page.asks or page.pulls
     uses = closing(work.id, number, work.instrument.task.uses(work.shown, page, answers)) if offered else []
     complete = walk.is_complete([*before, answers])
-    completion = _completion(work, walk, step, now, feedback=data.get("feedback", "")) if complete else []
-    _store(work, step, now, uses, completion)
+    completion = _completion(work, walk, step, now, feedback=feedback) if complete else []
+    _store(work, step, now, [*_tried_pages(work, tried), *uses], completion)
     if page.pulls:
         # A page with a button can be sent while suggestions are on their way. Nobody would see them any more.
         cancel_offers(assignments=[work.id], number=number)
@@ -128,6 +160,16 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         request = partial(request_offers, assignment_id=work.id, number=number + 1, page=following)
         transaction.on_commit(request, robust=True)
     return Outcome("stored")
+
+
+def _tried_pages(work: OpenWork, tried: TryTaken) -> list[sql.Statement]:
+    """Stores a try. Fails if the assignment is no longer open, in the same way as `_store`."""
+    found = sql.Found(f"({sql.locked(_IF_WORKED_ON)})", (work.id,))
+    return (
+        [sql.insertion(TriedPage, *({"assignment": found, "training": False, **row} for row in tried.rows))]
+        if tried.rows
+        else []
+    )
 
 
 def _reopened(work: OpenWork) -> OpenWork | None:
@@ -162,6 +204,7 @@ class OpenWork:
     hit_id: int
     study_id: int
     participant_id: int
+    arm_id: int
     accepted_at: datetime
     synthetic: bool
     excluded: bool
@@ -198,6 +241,8 @@ _ONE_MORE = "UPDATE annotation_hit SET n_submitted = n_submitted + 1 WHERE id = 
 _DROP_DRAFT = "DELETE FROM annotation_draft WHERE assignment_id = %s AND number = %s"
 # In any other state, this finds nothing. The column does not allow NULL, so the transaction fails.
 _IF_ACCEPTED = "SELECT id FROM annotation_assignment WHERE id = %s AND state = 'accepted'"
+# The same, also after the statement that ends the assignment in the same transaction.
+_IF_WORKED_ON = "SELECT id FROM annotation_assignment WHERE id = %s AND state IN ('accepted', 'submitted', 'released')"
 _IF_SUBMITTED = "(SELECT id FROM annotation_assignment WHERE id = %s AND state IN ('submitted', 'released'))"
 _ITS_SUBMISSION = "(SELECT id FROM annotation_submission WHERE assignment_id = %s)"
 
@@ -221,6 +266,7 @@ def _open_work(assignment_id: int, participant_id: int) -> OpenWork:
         hit_id=hit_id,
         study_id=study_id,
         participant_id=participant_id,
+        arm_id=arm_id,
         accepted_at=accepted_at,
         synthetic=bool(synthetic),
         excluded=bool(excluded),
@@ -336,6 +382,7 @@ def sent_work(work: OpenWork, pages: Sequence[Page], steps: Sequence[SentStep], 
         timings=[step.timing for step in steps],
         ratings=task.ratings(work.shown, pages, answers),
         seconds=None if work.synthetic else seconds,
+        first=first_tries(work.id) if work.instrument.loud else {},
     )
 
 
@@ -385,46 +432,6 @@ def clean_timing(timing: Mapping[str, Any], page: Page) -> dict[str, dict[str, f
             if plausible:
                 cleaned[question.key] = plausible
     return cleaned
-
-
-def save_draft(*, assignment_id: int, participant_id: int, number: int, data: Mapping[str, str]) -> str:
-    """Save what is typed so far. Returns ``saved``, ``sent`` (the step is already stored) or ``ended`` (the hit is
-    over, or the page was sent too late)."""
-    with sql.quick_transaction():
-        assignment = Assignment.objects.filter(pk=assignment_id, participant_id=participant_id).first()
-        if assignment is None:
-            return "ended"
-        if Step.objects.filter(assignment=assignment, number__gte=number).exists():
-            return "sent"
-        if assignment.state not in (State.ACCEPTED, State.ABANDONED):
-            return "ended"
-        return "saved" if keep_draft(assignment_id=assignment.pk, number=number, data=data) else "ended"
-
-
-_OR_OVERWRITE = """
-ON CONFLICT (assignment_id, number) DO UPDATE
-SET answers = excluded.answers, late = excluded.late, saved_at = excluded.saved_at
-"""
-_WHILE_OPEN = """WHERE NOT annotation_draft.late OR EXISTS (
-    SELECT 1 FROM annotation_assignment a WHERE a.id = excluded.assignment_id AND a.state = 'accepted')
-"""
-
-
-def keep_draft(*, assignment_id: int, number: int, data: Mapping[str, str], late: bool = False) -> bool:
-    """Write or overwrite the draft of one step, without control characters, which no database stores.
-
-    An answer that was sent too late is final: False if a tab that is still open tries to overwrite it.
-    """
-    cleaned = {clean_text(key)[:100]: clean_text(text)[:100_000] for key, text in data.items()}
-    row = {
-        "assignment": assignment_id,
-        "number": number,
-        "answers": cleaned,
-        "late": late,
-        "saved_at": timezone.now(),
-    }
-    text, params = sql.insertion(Draft, row)
-    return sql.execute(text + _OR_OVERWRITE + ("" if late else _WHILE_OPEN), *params) == 1
 
 
 def rebuild_ratings(*, submission: Submission) -> tuple[int, int]:

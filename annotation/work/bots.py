@@ -26,8 +26,10 @@ from annotation.models import Assignment, Participant, Study
 from annotation.task_types.base import Page
 from annotation.task_types.questionnaires import COMPREHENSION
 from annotation.task_types.simulation import PROFILES, Profile, SimulatedWorker
-from annotation.tokens import bot_token, read_form_token, read_questions_token
+from annotation.tokens import bot_token, read_form_token, read_questions_token, read_training_token
+from annotation.work.right_answers import best_attempt, typed_rightly
 from annotation.work.standing import given_answers
+from annotation.work.training_rounds import training_due
 
 #: Median seconds per question that a simulated worker claims to have spent.
 SECONDS = {"careful": 9.0, "noisy": 6.0, "careless": 1.5}
@@ -77,8 +79,8 @@ class Tally:
 
 
 class _Reader(HTMLParser):
-    """What a bot needs from a page: hidden fields, whether the page asks for consent or waits for suggestions, and the
-    completion code."""
+    """What a bot needs from a page: hidden fields, whether the page asks for consent, waits for suggestions or is
+    practice, and the completion code."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -86,6 +88,7 @@ class _Reader(HTMLParser):
         self.asks_consent = False
         self.code = ""
         self.waits = False
+        self.practises = False
         self._in_code = False
         self.feed(html)
 
@@ -95,6 +98,8 @@ class _Reader(HTMLParser):
             self.hidden[attributes.get("name", "")] = attributes.get("value", "")
         elif tag == "input" and attributes.get("name") == "agree":
             self.asks_consent = True
+        elif tag == "form" and attributes.get("action", "").endswith("/training/"):
+            self.practises = True
         self.waits = self.waits or attributes.get("id") in ("waiting", "pull-waiting")
         self._in_code = "code" in attributes.get("class", "").split()
 
@@ -223,6 +228,9 @@ class Bot:
                 continue
             if "form" not in page.hidden:
                 break
+            if page.practises:
+                self.practise(path, page.hidden["form"])
+                continue
             submissions += self.answer(path, page.hidden["form"])
         return submissions
 
@@ -245,6 +253,24 @@ class Bot:
         reply = self.browser.post(f"{path}questions/", form)
         if not reply.goes_on:
             raise BotError(f"POST {path}questions/ answered {reply.status}: {reply.body[:200]}")
+
+    def practise(self, path: str, token: str) -> None:
+        """Answer a page of the training: a careful worker mostly knows what is right. Raises TurnedAway, BotError."""
+        form_token = read_training_token(token)
+        participant = Participant.objects.get(pk=form_token.participant)
+        instrument = live_instrument(participant.arm_id)
+        due = training_due(participant.pk, participant.arm_id, instrument)
+        if due is None:
+            raise BotError(f"{path} shows a training page that is not due")
+        form = instrument.task.simulate(self.worker, due.shown, due.page, due.before)
+        best = best_attempt(instrument, due.items.items[due.position], due.order)
+        knows = self.worker.rng("training", due.item_id, due.attempt).random() < self.worker.ability
+        form |= typed_rightly(best, due.page) if knows and best is not None else {}
+        form |= {"form": token, "timing": json.dumps(timing(due.page, self.worker))}
+        reply = self.browser.post(f"{path}training/", form)
+        if not reply.goes_on:
+            raise BotError(f"POST {path}training/ answered {reply.status}: {reply.body[:200]}")
+        self._read(f"{path}training/")
 
     def answer(self, path: str, token: str) -> bool:
         """Answer the page that ``token`` came from, and send it. True if that completed the hit. Raises BotError."""

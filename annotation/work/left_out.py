@@ -7,7 +7,7 @@ everything that computes or exports figures uses it. `paid_work` is for figures 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +17,9 @@ from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
 from annotation.many_ids import among
-from annotation.models import Arm, Item, Rating, Review, Study, Submission
+from annotation.models import Arm, Item, Rating, Review, Study, Submission, TriedPage
 from annotation.task_types.checks import CHECK
+from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
 
 
@@ -218,4 +219,21 @@ def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
         (submission, who, item or 0, Rated(question, target, value, text))
         for submission, who, item, question, target, value, text in rows.iterator(10_000)
     )
-    return gold_tally(rated, checks)
+    return gold_tally(rated, checks, tries_of(study, checks))
+
+
+def tries_of(study: Study, items: Collection[int]) -> dict[tuple[int, Any], list[tuple[int, Rated]]]:
+    """By submission and item, the ratings of every try at pages that can come back with an explanation. One query, or
+    none if no items explain."""
+    modes = (study.quality_control.get(f"{role}_mode") for role in CHECK_ROLES)
+    if "loud" not in modes:
+        return {}
+    tried = TriedPage.objects.filter(study=study, training=False, item__in=among(items))
+    rows = tried.exclude(assignment__submission=None).order_by("pk")
+    tries: dict[tuple[int, Any], list[tuple[int, Rated]]] = {}
+    for submission, item, attempt, ratings in rows.values_list(
+        "assignment__submission", "item_id", "attempt", "ratings"
+    ):
+        of_item = tries.setdefault((submission, item), [])
+        of_item += [(attempt, Rated(row["question"], row["target"], row["value"], row["text"])) for row in ratings]
+    return tries

@@ -43,6 +43,16 @@ def _checks_per_hit(label: str, things: str) -> forms.IntegerField:
     )
 
 
+def _mode_field(what: str) -> forms.ChoiceField:
+    return forms.ChoiceField(
+        label=f"When an answer to {what} is not right",
+        choices=[("silent", "Nothing happens"), ("loud", "The page comes back once, with your explanation")],
+        initial="silent",
+        required=False,
+        help_text="Quality control counts the first answer in any case.",
+    )
+
+
 class QualityForm(ConfigForm):
     """How gold items are used, and the threshold of every rule. An empty threshold switches a rule off."""
 
@@ -55,6 +65,8 @@ class QualityForm(ConfigForm):
         help_text="The next page then shows the right answer and your explanation. Otherwise gold items look like any "
         "other item.",
     )
+    gold_mode = _mode_field("a gold item")
+    attention_mode = _mode_field("an attention check")
     languages = LanguagesField(
         label="Languages of the texts",
         required=False,
@@ -73,6 +85,8 @@ class QualityForm(ConfigForm):
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
+        for name in ("gold_mode", "attention_mode"):
+            given[name] = given.get(name) or "silent"
         for row in given.get("opposites") or []:
             if row["first"] == row["second"]:
                 self.add_error("opposites", f"“{row['first']}” cannot be its own opposite.")

@@ -7,7 +7,7 @@ their texts are not compared with others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -30,7 +30,8 @@ Timing = Mapping[str, Mapping[str, float]]
 class Sent:
     """One submission as its type sees it: the pages with their answers and times, and the ratings they gave.
 
-    ``seconds``: from acceptance to the last step; None for simulated workers.
+    ``seconds``: from acceptance to the last step; None for simulated workers. ``first``: by page, the answers before
+    an explanation, where the page came back with one.
     """
 
     task: TaskType
@@ -40,6 +41,7 @@ class Sent:
     timings: Sequence[Timing]
     ratings: Sequence[RatingData]
     seconds: float | None
+    first: Mapping[int, Answers] = field(default_factory=dict)
 
     def as_work(self) -> Work:
         """The submission as the rules read it."""
@@ -60,8 +62,18 @@ class Sent:
             for step, page in enumerate(self.pages)
             for question in page.questions
         }
+        first_ratings: Sequence[RatingData] | None = None
+        if self.first:
+            answers_before = [self.first.get(step, answers) for step, answers in enumerate(self.answers)]
+            first_ratings = self.task.ratings(self.shown, self.pages, answers_before)
+        first = (
+            None
+            if first_ratings is None
+            else [self._answered(row, scales.get((row.step, row.key))) for row in first_ratings]
+        )
         return Work(
             answers=[self._answered(row, scales.get((row.step, row.key))) for row in self.ratings],
+            first_answers=first,
             chosen=chosen,
             texts=list(self.task.written(self.shown, self.pages, self.answers)),
             questions=sum(answer is not None for answers in self.answers for answer in answers.values()),

@@ -16,7 +16,7 @@ from annotation.instrument import live_instrument, offers_to, shown_items
 from annotation.models import Assignment, Pull
 from annotation.task_types.base import Page
 from annotation.task_types.questions import MAX_CHARS, clean_text
-from annotation.work.answers import save_draft
+from annotation.work.drafts import save_draft
 from annotation.work.offers import request_pulled
 from annotation.work.standing import given_answers
 

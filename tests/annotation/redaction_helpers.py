@@ -37,6 +37,7 @@ from annotation.models import (
     Posting,
     Study,
     Submission,
+    TriedPage,
     Worker,
 )
 from annotation.results import exports
@@ -45,7 +46,8 @@ from annotation.review.pay_decisions import decide_pay
 from annotation.studies.launching import publish
 from annotation.studies.outputs import set_feed
 from annotation.task_types.kinds.text import TextQuestion
-from annotation.work.answers import keep_draft, submit_step
+from annotation.work.answers import submit_step
+from annotation.work.drafts import keep_draft
 from annotation.work.excluding import review_submission
 from annotation.work.offers import open_page
 from annotation.work.requested_offers import pull_offers
@@ -232,6 +234,13 @@ def _leave_traces(sent: Submission, user: User) -> None:
     EventBatch.objects.create(
         assignment=work, step=0, view=view, number=0, edits=edits, size=50, received_at=now - timedelta(seconds=1)
     )
+    item = work.hit.items.get()
+    text = f"{WROTE} before the explanation"
+    row = {"question": "own", "target": "", "scale": "text", "value": None, "text": text, "right": False}
+    TriedPage.objects.create(
+        training=False, study=study, participant=work.participant, assignment=work, item=item, attempt=1, place=0,
+        answers={"own": text}, verdicts={"own": False}, ratings=[row], received_at=now,
+    )  # fmt: skip
     keep_draft(assignment_id=work.pk, number=90, data={"own": f"{WROTE} in a draft"}, late=True)
 
 

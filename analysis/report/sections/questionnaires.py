@@ -15,6 +15,7 @@ from common.words import counted
 REASONS = {
     "screened_out": "screened out by their answers before the first task",
     "not_understood": "failed the comprehension check",
+    "not_trained": "failed the training",
 }
 #: The questionnaires that are about the people.
 ABOUT_PEOPLE = ("before", "after")

@@ -20,6 +20,7 @@ from annotation.platforms.paying_accounts import paying_account
 from annotation.recruiting import changing_offers
 from annotation.recruiting.offered_work import objections, posted_on
 from annotation.results.answers_around_tasks import turned_away
+from annotation.results.tried_answers import training_size
 from annotation.review.fairness import comments_of, fairness_of
 from annotation.review.progress import ArmRow, arm_rows, progress
 from annotation.shell.charts import hourly_bars
@@ -97,7 +98,7 @@ def progress_context(
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
         "fairness": fairness_of(study, times),
         "comments": comments_of(study),
-        "turned_away": turned_away(study) if asked_around(study).gates else {},
+        "turned_away": turned_away(study) if asked_around(study).gates or training_size(study) else {},
     }
 
 

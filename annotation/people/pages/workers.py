@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.access import Capability, capabilities_in
 from annotation.models import DeletionRequest, Flag, Participant, Study
-from annotation.people.own_answers import answers_around
+from annotation.people.own_answers import answers_around, answers_tried
 from annotation.people.pages.forms import ExcludeWorkerForm
 from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
 from annotation.recruiting.messages import readers
@@ -40,6 +40,7 @@ def worker(request: SignedIn, study: Study, pseudonym: str) -> HttpResponse:
         "figures": worker_figures(participant),
         "agreement": agreement_with_others(study, participant),
         "around": answers_around(participant),
+        "tries": answers_tried(participant),
         "payment": owed[0] if owed else None,
         "asked": DeletionRequest.objects.filter(participant=participant, done_at=None).first(),
         "can_write": Capability.MANAGE in capabilities_in(study, request.user) and readers(study, pseudonym).exists(),

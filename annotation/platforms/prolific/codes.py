@@ -26,9 +26,10 @@ OUTCOMES = (
     ("not_eligible", "Came, but cannot take part"),
     ("screened_out", "Screened out by their answers before the first task"),
     ("not_understood", "Failed the comprehension check"),
+    ("not_trained", "Failed the training"),
 )
 #: Outcomes of answers before the first task: values of `Participant.TurnedAway`.
-TURNED_AWAY = ("screened_out", "not_understood")
+TURNED_AWAY = ("screened_out", "not_understood", "not_trained")
 COMPLETED, FAILED_CHECKS = "completed", "failed_checks"
 REVIEW, APPROVE, RETURN, SCREEN_OUT = "review", "approve", "return", "screen_out"
 ACTIONS = (

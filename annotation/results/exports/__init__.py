@@ -4,11 +4,11 @@ Kinds: ``long`` (one row per rating), ``wide`` (one row per item), ``diversity-e
 human scores filled in), ``outputs`` (one row per text from a submission), ``offers`` (one row per live suggestion on a
 page), ``turns`` (one row per line of a story), ``events`` (one row per change of a text while it was written),
 ``final`` (one row per item and label of a coding study), ``questionnaires`` (one row per answer before or after the
-tasks), ``spans`` (one row per mark in a text), ``judges`` (one row per answer of a language model), each as
-CSV, JSON lines or Parquet. Task types add tables of
-their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
-that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
-does not grow with the size of the study.
+tasks), ``spans`` (one row per mark in a text), ``judges`` (one row per answer of a language model), ``tries`` (one row
+per answer of the training, or to an item that explains), each as CSV, JSON lines or Parquet. Task types add tables of
+their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive that
+`analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use does
+not grow with the size of the study.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from annotation.results.exports.questionnaires import questionnaires_sheet
 from annotation.results.exports.ratings import long_sheet
 from annotation.results.exports.request import ExportError, Request
 from annotation.results.exports.spans import marks_texts, spans_file, spans_sheet
+from annotation.results.exports.tries import tries_sheet
 from annotation.results.exports.turns import turn_rules, turns_sheet
+from annotation.results.tried_answers import can_try
 from annotation.task_types.registry import get_type
 from annotation.work.edit_log import records_edits
 from annotation.work.left_out import left_out_submissions
@@ -48,6 +50,7 @@ SHEETS = {
     "questionnaires": questionnaires_sheet,
     "spans": spans_sheet,
     "judges": judges_sheet,
+    "tries": tries_sheet,
 }
 BUNDLE, DATASET = "bundle", "dataset"
 PARQUET = "parquet"
@@ -98,6 +101,7 @@ def kinds_of(study: Study) -> list[str]:
         "questionnaires": not asked_around(study),
         "spans": not marks_texts(study),
         "judges": not has_judges(study),
+        "tries": not can_try(study),
         **{
             name: table not in task.extra_exports or not table.fits(study.config)
             for name, table in EXTRA_EXPORTS.items()

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.instrument import Instrument, asked_around
 from annotation.languages import speaking
-from annotation.models import Study
+from annotation.models import Item, Study
 from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.pages.launch_plan import fingerprint
 from annotation.studies.pages.questionnaire_forms import QuestionnairesPageForm
@@ -51,6 +51,7 @@ def questionnaires(request: SignedIn, study: Study) -> HttpResponse:
     context = {
         "form": form,
         "version": fingerprint(study),
+        "n_training": study.items.filter(role=Item.Role.TRAINING).count(),
         "frozen": "" if is_draft else FROZEN_WHEN_LIVE["before"],
         "previews": [(name, TITLES[name], len(asked.questions(name))) for name in NAMES if asked.questions(name)],
         "steps": stepper(study, "settings") if is_draft else [],

@@ -18,6 +18,11 @@ from common.yaml_text import BadYaml, read_mapping
 LONGEST = 100_000
 #: What a study file may leave out.
 _DEFAULTS: tuple[Any, ...] = ("", None, {}, [])
+#: Fields that are as in a study file.
+OWN_FIELDS = (
+    *("screen_out_message", "screen_out_reward", "comprehension_tries", "comprehension_message"),
+    *("training_needed", "training_tries", "training_show_right", "training_message", "training_skip_if_passed"),
+)
 _LINE = re.compile(r"\bline (\d+)")
 
 
@@ -83,7 +88,7 @@ class QuestionnairesPageForm(forms.Form):
             },
             **kwargs,
         )
-        for name in ("screen_out_message", "screen_out_reward", "comprehension_tries", "comprehension_message"):
+        for name in OWN_FIELDS:
             field = deepcopy(QuestionnairesForm.base_fields[name])
             self.fields[name] = field
             self.initial[name] = settings.get(name)
@@ -105,6 +110,7 @@ class QuestionnairesPageForm(forms.Form):
             "screen_out": typed["screen_out"] if typed["screen_out"] is not None else {},
             "screen_out_message": typed["screen_out_message"],
             "screen_out_reward": None if pay is None else str(pay),
+            **{name: typed[name] for name in OWN_FIELDS if name.startswith("training_")},
         }
 
 

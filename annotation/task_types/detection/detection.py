@@ -26,7 +26,7 @@ from annotation.task_types.detection.contradictions import contradiction
 from annotation.task_types.detection.detection_plan import HUMAN, plan_detection, texts_no_arm_wants
 from annotation.task_types.detection.detection_texts import ORIGIN, PICKED, detection_texts
 from annotation.task_types.detection.texts_from_sources import SampleOptions, rows_from_file, rows_from_samples
-from annotation.task_types.items import Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.items import ANSWERED_ROLES, Column, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
 from annotation.task_types.kinds.choice import ChoiceQuestion
 from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.kinds.text import TextQuestion
@@ -95,7 +95,7 @@ class Detection(TaskType):
             Column("text", "the text to judge", example="there was a clockmaker who could not tell the time."),
             Column("source", "human, or the model's name; never shown before the answer", example="human"),
             Column("domain", "such as story, news or recipe; a task has one domain", False, example="story"),
-            Column("role", "main, practice for a text with feedback, gold or attention", False, check_role),
+            Column("role", "main, practice for a text with feedback, gold, attention or training", False, check_role),
             Column("explanation", "of a practice text: how to tell who wrote it", False),
             Column("other_text", "of a practice pair: the text of the other kind from the same prompt", False),
         )
@@ -330,6 +330,7 @@ def _feedback(shown: Shown, index: int) -> Json:
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
-    if cell.strip() in ("main", "practice", "gold", "attention"):
+    if cell.strip() in ("main", "practice", *ANSWERED_ROLES):
         return None
-    return f"“{cell.strip()[:40]}” is not a role.", "Write main, practice, gold or attention, or leave the cell empty."
+    fix = "Write main, practice, gold, attention or training, or leave the cell empty."
+    return f"“{cell.strip()[:40]}” is not a role.", fix

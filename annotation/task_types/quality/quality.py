@@ -20,7 +20,17 @@ from annotation.task_types.base import (
     Shown,
     Text,
 )
-from annotation.task_types.items import Column, ExamItem, ItemData, ItemFacts, Json, Row, RowProblem, SourceRow
+from annotation.task_types.items import (
+    ANSWERED_ROLES,
+    Column,
+    ExamItem,
+    ItemData,
+    ItemFacts,
+    Json,
+    Row,
+    RowProblem,
+    SourceRow,
+)
 from annotation.task_types.kinds.scale import ScaleQuestion
 from annotation.task_types.labels import check_number, number_in
 from annotation.task_types.quality.exam_rule import ExamRule, judge
@@ -94,7 +104,9 @@ class Quality(FixedPages):
             Column("system", "what wrote the text, such as top_p=0.7; never shown to workers", example="top_p=0.7"),
             Column("log_prob", "the text's log-probability under the model", False, check_number),
             Column("log_q", "its log-probability under the system's own distribution", False, check_number),
-            Column("role", "main, exam for a text whose label is known, gold or attention", False, check_role),
+            Column(
+                "role", "main, exam for a text whose label is known, gold, attention or training", False, check_role
+            ),
             Column("known_label", "the label of an exam text, 5 (best) to 1", False, check_label),
         )
 
@@ -248,9 +260,10 @@ def _number(value: float | None) -> str:
 
 
 def check_role(cell: str) -> tuple[str, str] | None:
-    if cell.strip() in ("main", "exam", "gold", "attention"):
+    if cell.strip() in ("main", "exam", *ANSWERED_ROLES):
         return None
-    return f"“{cell.strip()[:40]}” is not a role.", "Write main, exam, gold or attention, or leave the cell empty."
+    fix = "Write main, exam, gold, attention or training, or leave the cell empty."
+    return f"“{cell.strip()[:40]}” is not a role.", fix
 
 
 def check_label(cell: str) -> tuple[str, str] | None:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.access import study_for
 from annotation.instrument import Instrument, item_data
 from annotation.languages import gettext as _
-from annotation.models import Arm, Study
+from annotation.models import Arm, Item, Study
 from annotation.platforms import platform_class
 from annotation.platforms.link import Link
 from annotation.task_types.base import Answers, Page
@@ -43,7 +43,7 @@ def study_preview(request: HttpRequest, slug: str) -> HttpResponse:
     study = visit.study
     if not _may_preview(request, visit):
         return not_admitted(study, "invited") if study.status == Study.Status.LIVE else not_open(study)
-    first = study.items.order_by("position").first()
+    first = study.items.exclude(role=Item.Role.TRAINING).order_by("position").first()
     if first is None:
         return message(_("There is nothing to preview yet"), _("This study has no items."), status=404)
     pages = Trial(Instrument.of(study), [item_data(first)], seed=study.seed).all_pages()

@@ -22,7 +22,9 @@ from annotation.languages import marked, speak
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next
-from annotation.work.answers import save_draft, submit_step
+from annotation.work.answers import submit_step
+from annotation.work.asking_again import explanation_of
+from annotation.work.drafts import save_draft
 from annotation.work.ending import return_assignment
 from annotation.work.gold_feedback import feedback_on
 from annotation.work.offers import open_page
@@ -32,11 +34,13 @@ from annotation.work.pages.edits import recording_context, store_sent_edits
 from annotation.work.pages.offers import NOT_PULLED, offers_notice, suggestion_context
 from annotation.work.pages.questionnaire import due_page
 from annotation.work.pages.start_brake import note_submission
+from annotation.work.pages.training import training_page
 from annotation.work.pages.worker_page import (
     ALREADY_SENT,
     NOT_SAVED,
     RETRY_SECONDS,
     UNAVAILABLE,
+    UNUSED,
     Link,
     Notice,
     SeeOther,
@@ -131,12 +135,15 @@ def work(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _before_the_first(token: str, position: Standing, notice: Notice | None) -> HttpResponse | None:
-    """What must be answered before the first step. No query if the study asks nothing there."""
+    """What must be answered or practised before the first step. No query if the study has nothing there."""
     instrument = live_instrument(position.arm_id)
-    if position.open is None or position.open.number or not instrument.asked.gates:
+    if position.open is None or position.open.number:
         return None
-    names = {"title": position.title, "contact": position.contact}
-    return due_page(token, position.participant_id, instrument, **names, notice=notice)
+    if instrument.asked.gates:
+        names = {"title": position.title, "contact": position.contact}
+        if first := due_page(token, position.participant_id, instrument, **names, notice=notice):
+            return first
+    return training_page(token, position, notice=notice)
 
 
 def _standing(seat: Seat) -> Standing:
@@ -144,10 +151,6 @@ def _standing(seat: Seat) -> Standing:
     position = standing(seat.participant, seat.assignment)
     speak(live_instrument(position.arm_id).voice)
     return position
-
-
-#: Names that the template looks up and most pages lack. To look up a missing name takes about ten times as long.
-UNUSED = {"preview": False, "trying": "", "waiting": None, "events_token": "", "recording": "", "item_image": None}
 
 
 def _step_page(
@@ -173,8 +176,12 @@ def _step_page(
     time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
     rule, fixed = position.part_pay, position.part_pay_amount
     typed = values or due_page.initial
+    before = given_answers(due.assignment_id)[: due.number] if instrument.gold_feedback or instrument.loud else []
+    again = explanation_of(instrument, walk, assignment_id=due.assignment_id, number=due.number, before=before)
+    if again is not None:
+        typed = {**again.typed, **values}
     shows_gold = instrument.gold_feedback and due.number
-    gold = feedback_on(instrument, walk.shown, given_answers(due.assignment_id)[: due.number]) if shows_gold else []
+    gold = feedback_on(instrument, walk.shown, before) if shows_gold else []
     work_address = reverse("work", args=[token])
     context = {
         **UNUSED,
@@ -190,7 +197,8 @@ def _step_page(
         "minutes_left": -(-seconds_left // 60),
         "over": _(time_is_up.text),
         "instructions": instrument.texts["instructions"],
-        "form": form_token(due.assignment_id, due.number),
+        "form": form_token(due.assignment_id, due.number, 2 if again else 1),
+        "again": again.items if again else (),
         "values": {"timing": "", "feedback": "", **typed},
         "errors": errors or {},
         "problems": problems_of(due_page, errors or {}),
@@ -224,6 +232,7 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
                 number=form.step,
                 data=typed,
                 timing=timing_of(typed),
+                attempt=form.attempt,
             )
         )
     except UNAVAILABLE:
@@ -235,6 +244,8 @@ def _take_step(request: HttpRequest, token: str, seat: Seat) -> HttpResponse:
         note_submission(seat.participant)
     if outcome.kind in ("stored", "repeated", "waiting", "submitted"):
         return to("work_done" if outcome.complete else "work", token)
+    if outcome.kind == "explained":
+        return to("work", token, "#explained")
     if outcome.kind == "differs":
         return to("work_done" if outcome.complete else "work", token, "?already")
     if outcome.kind == "invalid":

@@ -24,6 +24,10 @@ WHY = {
         "Not all of your answers about the instructions were right, and there are no more tries. The task needs people "
         "who are sure about them."
     ),
+    "not_trained": marked(
+        "Not enough of your practice answers were right, and there are no more tries. The task needs people who judge "
+        "such texts as the examples explain."
+    ),
 }
 
 

@@ -70,6 +70,17 @@ NOT_SAVED = Notice(
     ),
 )
 MOST_TIMING = 50_000
+#: Names that a task's template looks up and most pages lack. To look up a missing name takes about ten times as long.
+UNUSED = {
+    "preview": False,
+    "trying": "",
+    "waiting": None,
+    "events_token": "",
+    "recording": "",
+    "item_image": None,
+    "practice": None,
+    "again": (),
+}
 
 
 class SeeOther(HttpResponseRedirect):

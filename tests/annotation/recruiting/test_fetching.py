@@ -15,8 +15,8 @@ from annotation.recruiting import syncing
 from annotation.recruiting.arrivals import accept_hit
 from annotation.recruiting.differences import differences
 from annotation.recruiting.fetching_work import answer_fields, fetch_answer
-from annotation.work.answers import keep_draft
 from annotation.work.confirmation import confirmed
+from annotation.work.drafts import keep_draft
 from annotation.work.ending import reclaim_expired
 from common.problems import Invalid
 from marketplace.services.hits import assignments as market

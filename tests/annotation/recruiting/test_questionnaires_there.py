@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, Compensation, Participant, PartPayment, Posting, QuestionnaireReply
+from analysis.quality_control.work import Check
+from annotation.models import Assignment, Compensation, Item, Participant, PartPayment, Posting, QuestionnaireReply
 from annotation.platforms.base import Claim
 from annotation.platforms.mturk.platform import Mturk
 from annotation.platforms.prolific.codes import code_for
@@ -147,6 +148,28 @@ def test_prolific_is_told_who_failed_the_check(server: Server) -> None:
     session = Assignment.objects.get().platform_assignment_id
     server.complete(session, code)
     assert server.submissions[session]["return_requested"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prolific_is_told_who_failed_the_training(server: Server) -> None:
+    study = draft(live=False, slug="w", questionnaires=stored(training_tries=1))
+    payload = study.items.earliest("position").payload | {"check": Check("training", {"diversity": ["5"]}).stored()}
+    Item.objects.create(study=study, external_id="t", role="training", position=99, payload=payload)
+    codes = [{"outcome": "not_trained", "action": "return", "reason": "Failed the training"}]
+    change_study(study=study, platforms={"prolific": {"codes": codes}}, actor="test")
+    run("publish", "w", "--platform", "prolific")
+    posting = Posting.objects.select_related("study").get()
+    person = come(posting, ANN, server.start(posting.external_id, ANN))
+    for answers in ({"own": "I would ask the neighbours."}, {"quality": "4"}, {"diversity": "1"}):
+        sent = person.client.post(f"{person.url}training/", {"form": person.form(), **answers})
+        assert sent.status_code == 303
+    assert person.done_url in person.client.get(f"{person.url}training/").content.decode()
+    code = code_for(posting, "not_trained")
+    assert f"cc={code}" in person.client.get(person.done_url).content.decode()
+    work = Assignment.objects.get()
+    assert (work.state, work.hit.n_live) == ("returned", 0)
+    server.complete(work.platform_assignment_id, code)
+    assert server.submissions[work.platform_assignment_id]["return_requested"]
 
 
 @pytest.mark.django_db(transaction=True)

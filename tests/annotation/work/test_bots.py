@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Assignment, Participant, QuestionnaireReply, Rating, Study, Submission
+from annotation.models import Assignment, Participant, QuestionnaireReply, Rating, Study, Submission, TriedPage
 from annotation.task_types.registry import all_types
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.bots import Bot, BotError, Browser, Mix, TurnedAway, simulate_workers
+from tests.annotation.quality_helpers import GOLD, MAIN
 from tests.annotation.questionnaire_helpers import COUNT, REMARK, asking_study
+from tests.annotation.training_helpers import TRAINING, training_study
 from tests.factories import make_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -189,3 +191,16 @@ def test_bots_answer_what_is_asked_around_the_tasks(live_server: Any) -> None:
     ages = {reply.answers["age"] for reply in QuestionnaireReply.objects.filter(questionnaire="before")}
     assert len(ages) > 2  # not everybody says the same
     assert not QuestionnaireReply.objects.filter(timing={}).exists()
+
+
+def test_bots_take_the_training_with_their_character(live_server: Any) -> None:
+    rows = (*TRAINING, *MAIN, GOLD)
+    study = training_study(rows, values={"hits_per_worker": 1}, quality_control={"gold_mode": "loud"})
+    for seed, mix in enumerate((Mix(1, 0, 0), Mix(0, 0, 1))):
+        tally = simulate_workers(study=study, base_url=live_server.url, workers=6, mix=mix, seed=seed, at_once=2)
+        assert tally.problems == []
+    out = Counter(Participant.objects.exclude(turned_away=None).values_list("profile", flat=True))
+    assert out["careful"] <= 2
+    assert out["careless"] >= 5
+    assert TriedPage.objects.filter(training=False, attempt=1).exists()
+    assert not TriedPage.objects.filter(training=True, timing={}).exists()

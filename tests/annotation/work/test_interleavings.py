@@ -17,7 +17,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Draft, Hit, Rating, Step, Study, Submission
 from annotation.studies import storing
 from annotation.work.allocation import NothingLeft, accept_next
-from annotation.work.answers import save_draft, submit_step
+from annotation.work.answers import submit_step
+from annotation.work.drafts import save_draft
 from annotation.work.ending import reclaim_expired, return_assignment
 from annotation.work.excluding import review_submission
 from tests.factories import make_participant, make_researcher, make_study

@@ -15,7 +15,7 @@ from accounts.provider import Provider
 from annotation.models import ItemFeed, Judge, Membership, OutsideAssignment, PlatformAccount, Posting, Study, Webhook
 from annotation.models_and_runs.pages.suggesters import tried_by
 from annotation.platforms.account_keys import Keys, seal_keys
-from annotation.tokens import form_token, participant_token, posting_token, questions_token, start_token
+from annotation.tokens import form_token, participant_token, posting_token, questions_token, start_token, training_token
 from annotation.webhooks.managing import send_test
 from generation.models import LanguageModel, Suggester
 from generation.suggestions.asking import ask_suggesters
@@ -188,6 +188,7 @@ def _of_workers() -> dict[str, Case]:
     mine = {"token": participant_token(work.participant_id)}
     form = {"form": form_token(work.pk, 0)}
     around = {"form": questions_token(work.participant_id, "before", 1)}
+    practice = {"form": training_token(work.participant_id, 1, 0)}
     posting = Posting.objects.create(study=study, hit=work.hit, platform="mturk", external_id="HIT2")
     there = make_study(items=1)
     elsewhere = make_assignment(participant=make_participant(study=there, platform="mturk", name="A3WORKER"))
@@ -199,6 +200,7 @@ def _of_workers() -> dict[str, Case]:
     return {
         **{f"w/<str:token>/{route}": Case(mine, form) for route in routes},
         **{f"w/<str:token>/questions/{route}": Case(mine, around) for route in ("", "draft")},
+        **{f"w/<str:token>/training/{route}": Case(mine, practice) for route in ("", "draft")},
         "w/<str:token>/ready": Case({"token": participant_token(elsewhere.participant_id, elsewhere.pk)}),
         "p/<str:token>/": arrival,
         "s/<slug:slug>/": Case({"slug": open_study.slug}, {"start": start_token(open_study.pk)}),

@@ -29,7 +29,8 @@ from tests.factories import make_participant, make_study, make_submission
     [
         each
         for each in FILES
-        if each[0] not in ("outputs", "offers", "turns", "events", "final", "questionnaires", "spans", "judges")
+        if each[0]
+        not in ("outputs", "offers", "turns", "events", "final", "questionnaires", "spans", "judges", "tries")
     ],
 )
 def test_no_export_identifies_workers_unless_asked(kind: str, format: str) -> None:
@@ -83,7 +84,7 @@ def test_unknown_kinds_and_formats_are_refused_with_the_known_ones() -> None:
     study = make_study(items=1)
     with pytest.raises(
         exports.ExportError,
-        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, questionnaires, spans, ch",
+        match=r"“broad”.*long, wide, diversity-eval, outputs, offers, turns, events, final, questionnaires, spans, ",
     ):
         exports.pieces(study, kind="broad", format="csv")
     with pytest.raises(exports.ExportError, match=r"“xlsx”.*csv, jsonl"):
