@@ -11,6 +11,7 @@ from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.questionnaires import QuestionnaireDraft, QuestionnaireReply
 from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
+from annotation.models.totals import Recount, SlowFigures, WorkTotal
 from annotation.models.trail import (
     Adjudication,
     AuditEntry,
@@ -76,8 +77,10 @@ __all__ = [
     "QuestionnaireDraft",
     "QuestionnaireReply",
     "Rating",
+    "Recount",
     "RedactionGate",
     "Review",
+    "SlowFigures",
     "SpendingAccount",
     "Step",
     "Study",
@@ -87,5 +90,6 @@ __all__ = [
     "TextPrint",
     "Webhook",
     "WebhookDelivery",
+    "WorkTotal",
     "Worker",
 ]

@@ -12,7 +12,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.core.paginator import Page, Paginator
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 
@@ -21,7 +20,6 @@ from annotation.recruiting.pay_states import in_state, paying, rewards, with_pay
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.part_pay import unpaid_parts
 
-PER_PAGE = 50
 #: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
 STATES = ("to_pay", "to_approve", "waiting", "paid", "partly_paid", "rejected", "excluded", "unconfirmed", "no_reward")
 #: How many hits of each are counted in a row.
@@ -118,7 +116,7 @@ def payable(study: Study, *, state: str = "", code: str = "") -> QuerySet[Partic
         return payments(study, state=state, code=code)
     stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
     submitted = Submission.objects.filter(participant=OuterRef("pk"))
-    worked = Q(Exists(submitted)) | Q(Exists(stopped)) | Q(Exists(paid_to(study)))
+    worked = Q(Exists(submitted)) | Q(Exists(stopped)) | Q(Exists(paid_apart_to(study)))
     participants = Participant.objects.filter(worked, study=study, synthetic=False).order_by("pseudonym")
     return participants.filter(completion_code=as_code(code)) if code else participants
 
@@ -135,7 +133,8 @@ def payments(
     """The workers of `payable` with the sums of `PaymentRow`; ``of``: only these participants."""
     reward = "submissions__assignment__hit__reward"
     is_in = {name: Q(submissions__in=in_state(study, pay, of=of)) for name, pay in _COUNTED.items()}
-    paid, rewarded = paid_to(study), rewards(study)
+    here = Payment.objects.filter(study=study, submission__participant=OuterRef("pk"))
+    apart, rewarded = paid_apart_to(study), rewards(study)
     listed = payable(study, code=code)
     if of is not None:
         listed, rewarded = listed.filter(pk__in=list(of)), rewarded.filter(submission__participant__in=list(of))
@@ -159,11 +158,14 @@ def payments(
             hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed", of=of))),
             hits_excluded=Count("submissions", filter=is_in["excluded"]),
             excluded_usd=Sum(reward, filter=is_in["excluded"]),
-            paid_apart=Coalesce(Subquery(_summed(paid.filter(compensated, submission=None), Count("pk"))), 0),
+            paid_apart=Coalesce(Subquery(_summed(apart.filter(compensated), Count("pk"))), 0),
             hits_paid=Count("submissions", filter=Q(submissions__in=rewarded.values("submission"))) + F("paid_apart"),
-            paid=Subquery(_summed(paid, Sum("amount"))),
-            extra=Subquery(_summed(paid.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
-            last_paid_at=Subquery(_summed(paid, Max("created_at"))),
+            paid=Subquery(_summed(here, Sum("amount"))),
+            extra=Subquery(_summed(here.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
+            last_paid_at=Subquery(_summed(here, Max("created_at"))),
+            apart_usd=Subquery(_summed(apart, Sum("amount"))),
+            apart_extra=Subquery(_summed(apart.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
+            apart_at=Subquery(_summed(apart, Max("created_at"))),
         )
     )
     if state not in STATES:
@@ -176,14 +178,11 @@ def payments(
     return participants.filter(**before, **{f"{_ORDER[state]}__gt": 0})
 
 
-def paid_to(study: Study) -> QuerySet[Payment]:
-    """All that the study paid the participant of the outer query, also for work of which nothing arrived here.
-
-    Without the part pay that was marked as paid here, which `payments` adds from the parts.
-    """
+def paid_apart_to(study: Study) -> QuerySet[Payment]:
+    """What the study paid the participant of the outer query for work of which nothing arrived here."""
     apart = Q(submission=None, part=None, platform=OuterRef("worker__platform"))
     apart &= Q(worker_id=OuterRef("worker__platform_id")) & ~Q(worker_id="")
-    return Payment.objects.filter(Q(submission__participant=OuterRef("pk")) | apart, study=study)
+    return Payment.objects.filter(apart, study=study)
 
 
 def _summed(paid: QuerySet[Payment], total: Any) -> QuerySet[Payment, Any]:
@@ -223,10 +222,10 @@ def payment_rows(study: Study, participants: Sequence[Participant]) -> list[Paym
             hits_due=participant.hits_due,
             due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
             hits_paid=participant.hits_paid,
-            paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
+            paid=exact_sum(participant.paid) + exact_sum(participant.apart_usd) + exact_sum(participant.parts_paid),
             hits_excluded=participant.hits_excluded,
             excluded_usd=exact_sum(participant.excluded_usd),
-            last_paid_at=participant.last_paid_at,
+            last_paid_at=max(filter(None, [participant.last_paid_at, participant.apart_at]), default=None),
             platform=participant.worker.platform,
             platform_id=participant.worker.platform_id,
             name=names.get(participant.worker_id, ""),
@@ -236,18 +235,10 @@ def payment_rows(study: Study, participants: Sequence[Participant]) -> list[Paym
             hits_rejected=participant.hits_rejected,
             hits_unconfirmed=participant.hits_unconfirmed,
             hits_partly=participant.hits_partly,
-            extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
+            extra=exact_sum(participant.extra) + exact_sum(participant.apart_extra) + exact_sum(participant.parts_paid),
         )
         for participant in annotated
     ]
-
-
-def payment_page(
-    study: Study, *, state: str = "", code: str = "", number: int = 1
-) -> tuple[Page[Participant], list[PaymentRow]]:
-    """One page of the list; the nearest page if that number does not exist."""
-    page = Paginator(payable(study, state=state, code=code), PER_PAGE).get_page(number)
-    return page, rows_of(study, page.object_list)
 
 
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
@@ -303,8 +294,9 @@ def owed_by_state(study: Study) -> dict[str, Owed]:
     }
 
 
-def totals(study: Study) -> dict[str, Any]:
-    """What is owed and paid in the whole study, and how many simulated workers the list leaves out."""
+def payment_totals(study: Study) -> dict[str, Any]:
+    """What is owed and paid in the whole study, and how many simulated workers the list leaves out. It reads all of
+    the work; see `payment_lists.totals` for pages."""
     owed = owed_by_state(study)
     reward = Q(kind=Payment.Kind.REWARD)
     paid = study.payments.aggregate(

@@ -32,8 +32,8 @@ from annotation.results.paper_folder import write_study_paper
 from annotation.review import paying, quality_control
 from annotation.review import payments_due as payments
 from annotation.review.payment_file import payments_csv
-from annotation.review.progress import progress as progress_of
 from annotation.review.quality_findings import quality_of
+from annotation.review.study_progress import study_progress
 from annotation.studies import item_sources, launching, outputs
 from annotation.studies import storing as service
 from annotation.studies.applying import apply
@@ -339,7 +339,7 @@ class Command(ReviewActions):
             self.say(output.study_lines(Study.objects.order_by("slug")))
             return
         study = study_called(slug)
-        progress = progress_of(study)
+        progress = study_progress(study).figures
         if json:
             figures = {"slug": study.slug, "status": study.status} | progress.as_json()
             self.say([json_module.dumps(figures, indent=2)])

@@ -15,7 +15,8 @@ from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
 from annotation.recruiting import deciding_on_platform, syncing
 from annotation.recruiting.compensating import compensate, note_paid
-from annotation.review.payments_due import payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import payment_rows, payments
 from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Worker as MarketWorker

@@ -21,7 +21,8 @@ from annotation.recruiting.syncing import sync_study
 from annotation.results.frames import study_data
 from annotation.review import paying as payments_service
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import Due, due, payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import Due, due, payment_rows, payments
 from annotation.tokens import participant_token
 from annotation.work.part_pay import stop_for_part_pay, unpaid_parts
 from common.problems import Invalid

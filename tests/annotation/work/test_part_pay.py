@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from annotation.models import Assignment, AuditEntry, PartPayment, Payment, Study
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import due, payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import due, payment_rows, payments
 from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.part_pay import part_of_reward, stop_for_part_pay, unpaid_parts
 from common.problems import Invalid
