@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Flag, Participant, Payment, Rating, Recount, Study, Submission, WorkTotal
 from annotation.recruiting.pay_states import delay_of, with_pay_state
-from annotation.review.payments_due import payment_rows, payments
+from annotation.review.payments_due import payable, payment_rows
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.left_out import excluded_submissions, paid_work, read_left_out
 
@@ -102,7 +102,7 @@ def _participants_of(submissions: Collection[int]) -> Iterator[tuple[int, int]]:
 
 
 def _count_pay(study: Study, of: list[int], totals: dict[int, WorkTotal]) -> None:
-    listed = list(payments(study, of=of))
+    listed = list(payable(study).filter(pk__in=of))
     for participant, row in zip(listed, payment_rows(study, listed), strict=True):
         total = totals[participant.pk]
         total.state, total.hits_due, total.due = row.state, row.hits_due, row.due
@@ -117,7 +117,7 @@ def _count_pay(study: Study, of: list[int], totals: dict[int, WorkTotal]) -> Non
             totals[pk].paid += exact_sum(usd)
             totals[pk].paid_extra += exact_sum(extra)
     if delay := delay_of(study):
-        waiting = with_pay_state(study).filter(participant__in=of, pay="waiting").order_by().values_list("participant")
+        waiting = with_pay_state(study, of=of).filter(pay="waiting").order_by().values_list("participant")
         for pk, received_at in waiting.annotate(first=Min("received_at")):
             totals[pk].until = received_at + delay
 

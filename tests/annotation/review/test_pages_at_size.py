@@ -15,7 +15,7 @@ from django.urls import reverse
 from annotation.console.pages.studies import poll_seconds
 from annotation.models import Participant, Submission
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import due, owed_by_state, payable, payment_rows, payments, rows_of
+from annotation.review.payments_due import due, owed_by_state, payable, payment_rows, rows_of
 from annotation.review.progress import progress
 from annotation.work.excluding import review_submission
 from tests.annotation.console_helpers import as_role, make_user
@@ -49,7 +49,7 @@ def test_what_the_page_sums_up_is_what_would_be_marked_as_paid(workers: list[Par
 
 def test_rows_of_some_workers_are_the_same_as_in_the_whole_list(workers: list[Participant]) -> None:
     study = workers[0].study
-    rows = payment_rows(study, list(payments(study)))
+    rows = payment_rows(study, list(payable(study)))
     counts = {row.pseudonym: (row.hits_done, row.hits_due, row.hits_paid, row.hits_excluded) for row in rows}
     wanted = [(2, 1, 0, 1), (1, 0, 1, 0), (1, 1, 0, 0)]
     assert counts == dict(zip([worker.pseudonym for worker in workers[:3]], wanted, strict=True))
