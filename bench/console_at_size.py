@@ -50,7 +50,6 @@ PAGES = {
     "items, page 1,000": STUDY + "items/?page=1000",
     "one item": STUDY + "items/{item}/",
     "activity": STUDY + "activity/",
-    "coding": STUDY + "coding/",
     "links": STUDY + "links/",
     "settings": STUDY + "settings/",
     "arms": STUDY + "arms/",

@@ -1,10 +1,12 @@
 """A server's data at size, written by the database itself: many studies, one of them with half of all submissions.
 
 `fill` writes studies of the type absHDS: ten ratings an item, two ratings a submission, work of 60 days by at most
-5,000 workers, of whom some are simulated; flags, exclusions, comments, places that were given back, timed out or given out
-again; rewards and bonuses that were paid. The second study is on a platform that confirms and pays. A million submissions
-take some minutes, because every row is made by INSERT … SELECT from a series of numbers.
+5,000 workers, of whom some are simulated; flags, exclusions, comments, places that were given back, timed out or given
+out again; rewards and bonuses that were paid. The second study is on a platform that confirms and pays. A million
+submissions take some minutes, because every row is made by INSERT … SELECT from a series of numbers.
 """
+
+# ruff: noqa: E501, S608 - statements that only this script makes
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ prints milliseconds of this process's processor time for each submission and the
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import tempfile
 import time
@@ -59,13 +60,14 @@ def measure(example: str, way: str, submissions: int, owner: Any) -> None:
         for copy in range(1, copies) for item in items
     )  # fmt: skip
     Study.objects.filter(pk=study.pk).update(hits_per_worker=None)
-    study = launching.publish(study=Study.objects.get(pk=study.pk), actor="bench")
-    options = {"study": study, "workers": study.ratings_per_item, "mix": bots.Mix(), "seed": 1}
+    study = Study.objects.get(pk=study.pk)
+    launching.publish(study=study, actor="bench")
+    options: dict[str, Any] = {"study": study, "workers": study.ratings_per_item, "mix": bots.Mix(), "seed": 1}
     cpu, wall = time.process_time(), time.perf_counter()
     if way == "directly":
         tally = simulate_directly(**options)
     else:
-        bots.Browser._send = sent_here  # type: ignore[method-assign]
+        bots.Browser._send = sent_here  # type: ignore[method-assign, assignment]
         tally = bots.simulate_workers(**options, base_url="http://testserver", at_once=1)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     each = cpu * 1e3 / max(1, tally.submissions)
@@ -84,11 +86,11 @@ def study_of(example: str, slug: str, owner: Any) -> Any:
     from annotation.models import Study
 
     file = HERE / "examples" / f"{example}.yaml"
-    content = yaml.safe_load(file.read_text()) | {"study": slug}
+    content = yaml.safe_load(file.read_text()) | {"slug": slug}
     copy = file.with_name(f".{slug}.yaml")
     try:
         copy.write_text(yaml.safe_dump(content, sort_keys=False))
-        call_command("study", "apply", str(copy), owner=owner.username, stdout=open(os.devnull, "w"))  # noqa: SIM115
+        call_command("study", "apply", str(copy), owner=owner.username, stdout=io.StringIO())
     finally:
         copy.unlink()
     return Study.objects.get(slug=slug)

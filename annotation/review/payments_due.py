@@ -17,7 +17,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
 from annotation.many_ids import among
 from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
-from annotation.recruiting.pay_states import in_state, paying, rewards, with_pay_state
+from annotation.recruiting.pay_states import paying, rewards, with_pay_state
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.part_pay import unpaid_parts
 
@@ -234,16 +234,16 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     excluded, or still waits for a decision.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
-    submissions = Submission.objects.filter(pk__in=in_state(study, *states))
+    owed_parts, of = unpaid_parts(study), None
+    if pseudonym or code:
+        participants = Participant.objects.filter(study=study)
+        participants = participants.filter(pseudonym=pseudonym) if pseudonym else participants
+        participants = participants.filter(completion_code=as_code(code)) if code else participants
+        of = list(participants.values_list("pk", flat=True))
+        owed_parts = owed_parts.filter(assignment__participant__in=of)
+    submissions = with_pay_state(study, of=of).filter(pay__in=states)
     if with_excluded:
         submissions = submissions.exclude(assignment__posting__platform__in=paying())
-    owed_parts = unpaid_parts(study)
-    if pseudonym:
-        submissions = submissions.filter(participant__pseudonym=pseudonym)
-        owed_parts = owed_parts.filter(assignment__participant__pseudonym=pseudonym)
-    if code:
-        submissions = submissions.filter(participant__completion_code=as_code(code))
-        owed_parts = owed_parts.filter(assignment__participant__completion_code=as_code(code))
     rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
     parts = list(owed_parts.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
     people = {participant for _, participant, _ in rows} | {participant for _, participant, _ in parts}

@@ -89,5 +89,5 @@ def count_work() -> int:
 
 @shared_task(name="annotation.tasks.check_totals")  # type: ignore[untyped-decorator]
 def check_totals() -> int:
-    """Compare all running totals with what is stored, and repair them. Returns how many were wrong; the log has them."""
+    """Compare all running totals with what is stored, and repair them. Returns how many were wrong: see the log."""
     return len(work_totals.check_totals(Study.objects.exclude(status=Study.Status.DRAFT).order_by("pk")))

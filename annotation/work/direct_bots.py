@@ -108,11 +108,11 @@ def _walk(study: Study, worker: SimulatedWorker, most: int | None) -> Iterator[N
             shown, before = shown_to(assignment, instrument), list(given_answers(assignment.pk))
         else:
             shown, before = instrument.shown(hit_items(accepted.new.hit_id).items, accepted.new.order), []
-        _answer(worker, participant, accepted.id, instrument, shown, before)
+        answer_hit(worker, participant, accepted.id, instrument, shown, before)
         yield
 
 
-def _answer(
+def answer_hit(
     worker: SimulatedWorker,
     participant: Participant,
     assignment_id: int,

@@ -46,13 +46,13 @@ def extra_submissions(study: Study, of: Collection[int] | None = None) -> QueryS
     return extra.order_by().values_list("pk", flat=True)
 
 
-def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
+def left_out_submissions(study: Study, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
     """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, extra, or not confirmed
     (yet).
 
     A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
     """
-    return _left_out(study, excluded_by_rule(study), posted=is_posted(study))
+    return _left_out(study, excluded_by_rule(study, of), posted=is_posted(study), of=of)
 
 
 def _work_of(study: Study, of: Collection[int] | None) -> QuerySet[Submission]:
