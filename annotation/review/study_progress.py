@@ -15,6 +15,7 @@ from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
 from annotation.models import Assignment, SlowFigures, Study, Submission, WorkTotal
+from annotation.review import work_totals
 from annotation.review.fairness import NEWEST, Comments, Fairness, comments_of, fairness_from, fairness_of
 from annotation.review.progress import (
     NOT_FINISHED,
@@ -29,7 +30,7 @@ from annotation.review.progress import (
     work_by_state,
 )
 from annotation.review.rating_counts import RatingCounts
-from annotation.review.work_totals import LARGE, Totals, totals_if_large
+from annotation.review.work_totals import Totals, totals_if_large
 from annotation.work.hourly_pay import ArmTime, arm_times, pay_of
 
 State = Assignment.State
@@ -174,7 +175,7 @@ def count_slow_figures() -> int:
     now = timezone.now()
     n_counted = 0
     large = WorkTotal.objects.order_by().values_list("study").annotate(n=Sum("received"), done=Sum("submitted"))
-    for study_id, received, submitted in large.filter(n__gte=LARGE):
+    for study_id, received, submitted in large.filter(n__gte=work_totals.LARGE):
         study = Study.objects.get(pk=study_id)
         work = WorkTotal.objects.filter(study=study).aggregate(work=Sum("work"), excluded=Sum("excluded"))
         basis = [received, submitted, work["work"], work["excluded"], study.status]

@@ -46,7 +46,7 @@ def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     review_submission(submission=bad, decision="exclude", note="", user=make_user("rev"))
     Flag.objects.create(submission=bad, reason="fast")
     mark_paid(study=study, actor="ada", pseudonym=second.pseudonym)
-    return study
+    return Study.objects.get(pk=study.pk)
 
 
 def differences(study: Study) -> list[str]:
