@@ -372,7 +372,7 @@ class Command(ReviewActions):
         self, *, slug: str, code: str, state: str, out: str, worker_ids: bool, mark_paid: bool, dry_run: bool
     ) -> None:
         study = study_called(slug)
-        if code and not payments.payments(study, code=code).exists():
+        if code and not payments.payable(study, code=code).exists():
             raise CommandError(f"No worker of {slug} has the completion code “{code[:40]}”. Check its spelling.")
         if mark_paid or dry_run:
             self.mark_paid(study, code=code, state=state, dry_run=dry_run, asked=mark_paid)
