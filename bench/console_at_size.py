@@ -1,12 +1,12 @@
 """What the console's pages of one large study cost: ``python -m bench.console_at_size [--submissions 100000]``.
 
-Fills a database with a live study near its end: ten ratings an item, people who are paid, two ratings a submission,
-the work of three days, 500 hits that are still open, some flags, comments and exclusions. Then requests each page
-several times in a separate process and prints the queries, the rows that they returned, and the milliseconds of
-processor time, the median of the requests. On SQLite this includes the database's own work; on PostgreSQL
-(``--database URL``, an empty database) it does not, so wall-clock time is printed too.
+Fills a database as `bench.console_data` describes: ``--studies 100 --submissions 1000000`` takes some minutes and 4 GB.
+Then requests each page several times in a separate process and prints the queries, the rows that they returned, and the
+milliseconds of processor time, the median of the requests: of Python and, on PostgreSQL (``--database URL``, an empty
+database), of the server process of the connection as well, which has to be on the same machine.
 
-``--before FOLDER`` measures another checkout on the same data in the same run, in turns.
+``--before FOLDER`` measures another checkout on the same data in the same run, in turns. ``--data FOLDER`` keeps the
+data, and uses those that are there.
 """
 
 from __future__ import annotations
@@ -19,55 +19,102 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent.parent
-RATERS_PER_ITEM, HITS_PER_WORKER, OPEN_HITS, DAYS = 10, 50, 500, 3
-BATCH = 2_000
+#: No page may take longer, in seconds.
+LONGEST = 120
+STUDY = "studies/{slug}/"
 PAGES = {
-    "overview": "",
-    "its live part": "progress/",
-    "submissions": "submissions/",
-    "submissions, page 1,000": "submissions/?page=1000",
-    "one submission": "submissions/{submission}/",
-    "one worker": "workers/{worker}/",
-    "payments": "payments/",
-    "quality": "quality/",
-    "items": "items/",
-    "one item": "items/{item}/",
-    "activity": "activity/",
-    "payments file": "payments.csv",
+    "studies": "",
+    "overview": STUDY,
+    "its live part": STUDY + "progress/",
+    "submissions": STUDY + "submissions/",
+    "submissions, page 1,000": STUDY + "submissions/?page=1000",
+    "submissions, flagged": STUDY + "submissions/?show=flagged",
+    "submissions, excluded": STUDY + "submissions/?show=excluded",
+    "submissions, included": STUDY + "submissions/?show=included",
+    "submissions to pay": STUDY + "submissions/?pay=to_pay",
+    "one submission": STUDY + "submissions/{submission}/",
+    "one worker": STUDY + "workers/{worker}/",
+    "payments": STUDY + "payments/",
+    "payments, to pay": STUDY + "payments/?show=to_pay",
+    "payments, paid": STUDY + "payments/?show=paid",
+    "payments, one code": STUDY + "payments/?code={code}",
+    "pay everybody": STUDY + "payments/pay/",
+    "pay one worker": STUDY + "payments/pay/?worker={worker}",
+    "payments file": STUDY + "payments.csv",
+    "quality": STUDY + "quality/",
+    "items": STUDY + "items/",
+    "items, page 1,000": STUDY + "items/?page=1000",
+    "one item": STUDY + "items/{item}/",
+    "activity": STUDY + "activity/",
+    "links": STUDY + "links/",
+    "settings": STUDY + "settings/",
+    "arms": STUDY + "arms/",
+    "factors": STUDY + "factors/",
+    "preview": STUDY + "preview/",
+    "plan": STUDY + "plan/",
+    "report": STUDY + "report/",
+    "paper": STUDY + "paper/",
+    "platforms": STUDY + "platforms/",
+    "members": STUDY + "members/",
+    "webhooks": STUDY + "webhooks/",
+    "deletion requests": STUDY + "deletion-requests/",
+    "decisions in a file": STUDY + "batch/",
+    "log": "log/",
+    "users": "users/",
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=100_000)
+    parser.add_argument("--studies", type=int, default=1)
     parser.add_argument("--times", type=int, default=3, help="requests for each page")
-    parser.add_argument("--database", default="", metavar="URL", help="an empty PostgreSQL database")
+    parser.add_argument(
+        "--database", default="", metavar="URL", help="a PostgreSQL database: empty, or of an earlier run"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="FOLDER", help="keeps the server's files, and uses those of before"
+    )
     parser.add_argument("--before", type=Path, metavar="FOLDER", help="another checkout, to compare with")
+    parser.add_argument("--study", default="bench", help="bench-1 is the study on a platform")
     parser.add_argument("--pages", nargs="+", default=[*PAGES], choices=[*PAGES], metavar="PAGE")
     parser.add_argument("--task", choices=("fill", "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task == "fill":
-        fill(options.submissions)
+        start_django()
+        from bench.console_data import fill  # another checkout may have none
+
+        fill(options.submissions, options.studies)
         return
     if options.task == "measure":
-        print(json.dumps([measure(options.pages[0], options.times)]))
+        print(json.dumps([measure(options.study, options.pages[0], options.times)]))
         return
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "HITSERVER_VAR": folder, "DATABASE_URL": options.database}
-        start = time.perf_counter()
-        run(HERE, environment, ["--task", "fill", "--submissions", str(options.submissions)])
-        print(f"{options.submissions:,} submissions, written in {time.perf_counter() - start:.0f} s")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.data or Path(temporary)
+        environment = {**os.environ, "HITSERVER_VAR": str(folder), "DATABASE_URL": options.database}
+        # Only one process of PostgreSQL works for a page, so that its processor time can be read.
+        environment["PGOPTIONS"] = "-c max_parallel_workers_per_gather=0"
+        if not (folder / "filled").exists():
+            start = time.perf_counter()
+            sizes = ["--submissions", str(options.submissions), "--studies", str(options.studies)]
+            run(HERE, environment, ["--task", "fill", *sizes])
+            (folder / "filled").touch()
+            print(f"{options.submissions:,} submissions, written in {time.perf_counter() - start:.0f} s", flush=True)
         checkouts = {"before": options.before, "after": HERE} if options.before else {"": HERE}
         print(f"{'page':<26}{'':<8}{'queries':>8}{'rows':>9}{'CPU ms':>9}{'wall ms':>9}{'KB':>7}")
         for page in options.pages:
             for name, checkout in checkouts.items():
                 arguments = ["--task", "measure", "--times", str(options.times), "--pages", page]
-                [figures] = json.loads(run(checkout, environment, arguments))
+                try:
+                    output = run(checkout, environment, [*arguments, "--study", options.study])
+                except subprocess.TimeoutExpired:
+                    print(f"{page:<26}{name:<8}did not end in {LONGEST} s", flush=True)
+                    continue
+                [figures] = json.loads(output)
                 print(
                     f"{page:<26}{name:<8}{figures['queries']:>8}{figures['rows']:>9,}{figures['cpu']:>9,.0f}"
                     f"{figures['wall']:>9,.0f}{figures['bytes'] / 1e3:>7.0f}",
@@ -84,6 +131,7 @@ def run(checkout: Path, environment: dict[str, str], arguments: list[str]) -> st
         check=True,
         stdout=subprocess.PIPE,
         text=True,
+        timeout=None if "fill" in arguments else LONGEST,
     )
     return done.stdout
 
@@ -95,7 +143,7 @@ def start_django() -> None:
     django.setup()
 
 
-def measure(page: str, times: int) -> dict[str, int]:
+def measure(slug: str, page: str, times: int) -> dict[str, int]:
     """The first request only loads modules."""
     start_django()
     from django.conf import settings
@@ -104,14 +152,15 @@ def measure(page: str, times: int) -> dict[str, int]:
 
     from annotation.models import Study
 
-    study = Study.objects.get()
+    study = Study.objects.get(slug=slug)
     settings.ALLOWED_HOSTS = ["testserver"]
     client = Client()
     client.force_login(get_user_model().objects.get())
-    submission = study.submissions.order_by("-pk")[study.submissions.count() // 2]
+    submission = study.submissions.order_by("pk")[1000]
     names = {"submission": submission.pk, "worker": submission.participant.pseudonym}
     names["item"] = submission.assignment.hit.items.get().pk
-    address = f"/console/studies/{study.slug}/{PAGES[page].format(**names)}"
+    names |= {"slug": slug, "code": submission.participant.completion_code}
+    address = "/console/" + PAGES[page].format(**names)
     get(client, address)
     requests = [get(client, address) for _ in range(times)]
     return {key: round(statistics.median(request[key] for request in requests)) for key in requests[0]}
@@ -142,118 +191,27 @@ def get(client: Any, address: str) -> dict[str, float]:
 
     usual_cursor = connection.make_cursor
     connection.make_cursor = lambda cursor: CountingCursor(cursor, connection)  # type: ignore[method-assign]
-    wall, cpu = time.perf_counter(), time.process_time()
+    connection.ensure_connection()
+    backend = connection.connection.info.backend_pid if connection.vendor == "postgresql" else 0
+    wall, cpu, database = time.perf_counter(), time.process_time(), processor_time(backend)
     try:
         with connection.execute_wrapper(count_query):
             response = client.get(address, secure=True)
             size = len(b"".join(response) if response.streaming else response.content)
     finally:
         connection.make_cursor = usual_cursor  # type: ignore[method-assign]
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    cpu, wall = time.process_time() - cpu + processor_time(backend) - database, time.perf_counter() - wall
     if response.status_code != 200:
         raise SystemExit(f"{address} answered {response.status_code} {response.headers.get('Location', '')}")
     return counts | {"cpu": cpu * 1e3, "wall": wall * 1e3, "bytes": size}
 
 
-def fill(submissions: int) -> None:
-    """The study, written directly to the tables."""
-    start_django()
-    from django.contrib.auth import get_user_model
-    from django.core.management import call_command
-    from django.db import connection
-    from django.utils import timezone
-
-    from annotation.instrument import whole_texts
-    from annotation.models import Arm, Hit, HitItem, Item, Participant, Study, Worker
-    from annotation.task_types.registry import get_type
-
-    call_command("migrate", verbosity=0)
-    call_command("collectstatic", verbosity=0, interactive=False)
-    if connection.vendor == "sqlite":
-        connection.cursor().execute("PRAGMA synchronous=OFF")
-    user = get_user_model().objects.create_superuser("bench")
-    config = {"generation_task": "response", "write_first": False, "rate_first": False, "empty_responses": "keep"}
-    study = Study.objects.create(
-        slug="bench", title="Bench", task_type="abs_hds", config=config, status="live", reward="0.25",
-        ratings_per_item=RATERS_PER_ITEM,
-    )  # fmt: skip
-    texts = whole_texts(get_type("abs_hds"), config)
-    arm = Arm.objects.create(study=study, position=0, shown_config=config, shown_texts=texts)
-    n_full = -(-submissions // RATERS_PER_ITEM)
-    items = Item.objects.bulk_create(
-        (Item(study=study, external_id=f"context-{n:06}", payload=payload(n), position=n)
-         for n in range(n_full + OPEN_HITS)),
-        batch_size=BATCH,
-    )  # fmt: skip
-    hits = Hit.objects.bulk_create(
-        (Hit(study=study, arm=arm, position=n, wanted=RATERS_PER_ITEM, reward="0.25",
-             **dict.fromkeys(("n_live", "n_submitted"), max(0, min(submissions - RATERS_PER_ITEM * n, 10))))
-         for n in range(len(items))),
-        batch_size=BATCH,
-    )  # fmt: skip
-    pairs = list(zip(hits, items, strict=True))
-    HitItem.objects.bulk_create((HitItem(hit=hit, item=item, position=0) for hit, item in pairs), batch_size=BATCH)
-    n_workers = max(RATERS_PER_ITEM, submissions // HITS_PER_WORKER)
-    workers = Worker.objects.bulk_create(
-        (Worker(platform="link", platform_id=f"open-{n:x}") for n in range(n_workers)), batch_size=BATCH
-    )
-    participants = Participant.objects.bulk_create(
-        (Participant(study=study, arm=arm, worker=worker, pseudonym=f"w-{worker.pk:08}", completion_code=f"C{n:08}")
-         for n, worker in enumerate(workers)),
-        batch_size=BATCH,
-    )  # fmt: skip
-    now = timezone.now()
-    for first in range(0, submissions, BATCH):
-        numbers = range(first, min(first + BATCH, submissions))
-        moments = [now - timedelta(days=DAYS) * (1 - (n + 1) / submissions) for n in numbers]
-        write_submissions(study, user, numbers, pairs, participants, moments)
-    connection.cursor().execute("ANALYZE")
-
-
-def payload(number: int) -> dict[str, Any]:
-    return {
-        "sample_id": f"context-{number:06}",
-        "context": f"Comment number {number}, which is as long as comments are, more or less.",
-        "responses": [f"Reply {place} to comment {number}, with some words in it." for place in range(5)],
-        "label_name": "temp",
-        "label_value": 0.7,
-        "label_text": "0.7",
-        "extra": [],
-    }
-
-
-def write_submissions(
-    study: Any, user: Any, numbers: range, pairs: list[Any], participants: list[Any], moments: list[Any]
-) -> None:
-    from annotation.models import Assignment, Flag, Rating, Review, Submission
-
-    order = {"items": [0], "shown": [{"responses": [3, 1, 4, 0, 2]}]}
-    assignments = Assignment.objects.bulk_create(
-        Assignment(hit=pairs[n // RATERS_PER_ITEM][0], participant=participants[n % len(participants)],
-                   state="submitted", slot=n % RATERS_PER_ITEM, ordinal=1 + n // len(participants), seed=n,
-                   order=order, accepted_at=moment - timedelta(minutes=2), expires_at=moment + timedelta(hours=1))
-        for n, moment in zip(numbers, moments, strict=True)
-    )  # fmt: skip
-    rows = Submission.objects.bulk_create(
-        Submission(assignment=assignment, study=study, participant=assignment.participant, answers=[],
-                   feedback="" if n % 100 else "Clear.", seconds=40 + n * 7919 % 4001 / 100, received_at=moment)
-        for n, assignment, moment in zip(numbers, assignments, moments, strict=True)
-    )  # fmt: skip
-    Rating.objects.bulk_create(
-        Rating(study=study, submission=row, participant=row.participant, item=pairs[n // RATERS_PER_ITEM][1],
-               question=question, scale=question, target=target, value=1 + n % 9 / 2, seconds=12.5,
-               created_at=row.received_at)
-        for n, row in zip(numbers, rows, strict=True)
-        for question, target in (("quality", "0"), ("diversity", ""))
-    )  # fmt: skip
-    Flag.objects.bulk_create(
-        Flag(submission=row, reason="fast") for n, row in zip(numbers, rows, strict=True) if n % 50 == 0
-    )
-    Review.objects.bulk_create(
-        Review(submission=row, decision="exclude", user=user)
-        for n, row in zip(numbers, rows, strict=True)
-        if n % 400 == 0
-    )
+def processor_time(process: int) -> float:
+    """Seconds of processor time that a process has had, if it is not 0."""
+    if not process:
+        return 0.0
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -198,7 +199,11 @@ def rate(study: Study, base_url: str, steps: Steps) -> None:
     from tqdm import tqdm
 
     from annotation.work.bots import Mix, simulate_workers
+    from annotation.work.direct_bots import can_answer_directly, simulate_directly
 
+    simulate: Callable[..., Any] = simulate_directly
+    if not can_answer_directly(study):
+        simulate = partial(simulate_workers, base_url=base_url)
     if ready := wait_for_model(study):
         steps.done(ready)
     with tqdm(
@@ -206,9 +211,8 @@ def rate(study: Study, base_url: str, steps: Steps) -> None:
     ) as bar:
         workers, submissions = 0, 0
         while study.hits.filter(n_live__lt=F("wanted")).exists():
-            tally = simulate_workers(
+            tally = simulate(
                 study=study,
-                base_url=base_url,
                 workers=study.ratings_per_item,
                 first=workers,
                 mix=Mix(),

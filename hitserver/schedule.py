@@ -20,7 +20,10 @@ STUDIES = {
     "follow_feeds": 60,
     "wake_judges": 60,
     "tell_of_complete_studies": 60,
+    "count_work": 15,
 }
+#: The hour and the minute of what the scheduler sends once a night.
+NIGHTLY = {"annotation.tasks.check_due_quality": ("3", "20"), "annotation.tasks.check_totals": ("4", "40")}
 MARKETPLACE = {
     "marketplace.tasks.upkeep": 30,
     "marketplace.services.deliveries.deliver_due": 30,
@@ -50,11 +53,12 @@ def beat_schedule(parts: Sequence[str], *, sync_seconds: int, wake_seconds: int)
         every |= {f"annotation.tasks.{name}": seconds for name, seconds in STUDIES.items()}
         every["annotation.tasks.sync_due"] = min(STUDIES["sync_due"], sync_seconds)
         every["generation.tasks.wake"] = wake_seconds
-        schedule["annotation.tasks.check_due_quality"] = {
-            "task": "annotation.tasks.check_due_quality",
-            "schedule": crontab(hour="3", minute="20"),
-            "options": {"expires": 6 * 3600},
-        }
+        for name, (hour, minute) in NIGHTLY.items():
+            schedule[name] = {
+                "task": name,
+                "schedule": crontab(hour=hour, minute=minute),
+                "options": {"expires": 6 * 3600},
+            }
     if "marketplace" in parts:
         every |= MARKETPLACE
     for name, seconds in every.items():

@@ -162,6 +162,7 @@ COLUMNS_IN_WORDS: dict[str, dict[str, str]] = {
         "side": "Where the text was shown, as A, B, …; empty if there is nothing to say.",
         "chance": "The model's probability of this answer, if all possible answers were scored.",
         "chances": "JSON: the model's probability of every value.",
+    },
     "tries": {
         "worker": _WORKER,
         "synthetic": _SIMULATED,

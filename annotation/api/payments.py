@@ -22,7 +22,8 @@ from annotation.audit import record
 from annotation.models import Study
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payment_file import payments_csv
-from annotation.review.payments_due import STATES, Due, due, payable, rows_of, totals
+from annotation.review.payment_lists import totals, workers_in
+from annotation.review.payments_due import STATES, Due, due, rows_of
 
 STUDY = "studies/<slug:slug>/"
 
@@ -105,7 +106,7 @@ class Payments(PayersEndpoint):
     def get(self, request: Request, slug: str) -> Response:
         """Lists the workers with what they are owed and were paid. Simulated workers are never paid."""
         study = self.payable_study()
-        page = self.paginate_queryset(payable(study, state=state_of(request), code=text(request, "code", most=40)))
+        page = self.paginate_queryset(workers_in(study, state=state_of(request), code=text(request, "code", most=40)))
         return self.get_paginated_response(PaymentShape(rows_of(study, page or []), many=True).data)
 
 

@@ -20,7 +20,7 @@ from annotation.api.study_shapes import AppliedShape, ProgressShape, StudyShape,
 from annotation.api.views import Endpoint, Role
 from annotation.audit import jsonable
 from annotation.models import Study
-from annotation.review.progress import progress
+from annotation.review.study_progress import study_progress
 from annotation.studies.applying import Applied, match_study, patch_study
 from annotation.studies.duplicating import duplicate_study
 from annotation.studies.storing import delete_draft
@@ -125,7 +125,7 @@ class StudyProgress(Endpoint):
     @extend_schema(operation_id="studies_progress", responses=ProgressShape)
     def get(self, request: Request, slug: str) -> Response:
         """Gets the figures of the study page."""
-        return Response(ProgressShape(progress(self.study())).data)
+        return Response(ProgressShape(study_progress(self.study()).figures).data)
 
 
 class SpecOfStudy(Endpoint):

@@ -236,7 +236,7 @@ def in_full(study: Study, pk: int) -> dict[str, Any]:
         ],
         "feedback": submission.feedback,
         "reviews": [_review(review) for review in submission.reviews.all()],
-        "excluded_by": excluded_by_rule(study).get(pk, []),
+        "excluded_by": excluded_by_rule(study, [submission.participant_id]).get(pk, []),
         "compared": [asdict(compared) for compared in compared_with_others(submission)],
         "payments": pay.payments,
     }

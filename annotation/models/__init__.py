@@ -12,6 +12,7 @@ from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting
 from annotation.models.questionnaires import QuestionnaireDraft, QuestionnaireReply
 from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
+from annotation.models.totals import Recount, SlowFigures, WorkTotal
 from annotation.models.trail import (
     Adjudication,
     AuditEntry,
@@ -82,8 +83,10 @@ __all__ = [
     "QuestionnaireDraft",
     "QuestionnaireReply",
     "Rating",
+    "Recount",
     "RedactionGate",
     "Review",
+    "SlowFigures",
     "SpendingAccount",
     "Step",
     "Study",
@@ -94,5 +97,6 @@ __all__ = [
     "TriedPage",
     "Webhook",
     "WebhookDelivery",
+    "WorkTotal",
     "Worker",
 ]

@@ -146,6 +146,13 @@ class Payment(models.Model):
             models.UniqueConstraint(fields=["key"], condition=~Q(key=""), name="payment_key_once"),
             models.CheckConstraint(condition=Q(kind="reward") | ~Q(key=""), name="payment_extra_has_a_key"),
         ]
+        indexes = [
+            models.Index(
+                fields=["study", "platform", "worker_id"],
+                condition=Q(submission__isnull=True, part__isnull=True),
+                name="payment_apart",
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} of {money(self.amount)} in study {self.study_id}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Q
 
+from annotation.many_ids import among
 from annotation.models import Assignment, Flag, Participant, Rating, Study, Submission
 from annotation.review.payments_due import due
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
@@ -79,7 +80,7 @@ def worker_figures(participant: Participant) -> WorkerFigures:
     seconds = sorted(submissions.values_list("seconds", flat=True))
     return WorkerFigures(
         submissions=len(seconds),
-        excluded=submissions.filter(pk__in=excluded_submissions(participant.study)).count(),
+        excluded=submissions.filter(pk__in=excluded_submissions(participant.study, [participant.pk])).count(),
         flagged=Flag.objects.filter(submission__participant=participant).values("submission").distinct().count(),
         in_progress=states.get(State.ACCEPTED, 0),
         returned=states.get(State.RETURNED, 0),
@@ -93,7 +94,9 @@ def worker_figures(participant: Participant) -> WorkerFigures:
 
 def exclusion_effect(participant: Participant) -> Effect:
     """The effect of excluding what is not excluded yet."""
-    used = Submission.objects.filter(participant=participant).exclude(pk__in=excluded_submissions(participant.study))
+    used = Submission.objects.filter(participant=participant).exclude(
+        pk__in=excluded_submissions(participant.study, [participant.pk])
+    )
     ratings = Rating.objects.filter(submission__in=used).aggregate(n=Count("pk"), items=Count("item", distinct=True))
     states = participant.assignments.aggregate(
         places=Count("pk", filter=Q(state=State.SUBMITTED)), open=Count("pk", filter=Q(state=State.ACCEPTED))
@@ -122,8 +125,9 @@ def agreement_with_others(study: Study, participant: Participant) -> list[Agreem
     from analysis.scores import prepared_ratings
 
     levels = {question.topic: question.scale.level for question in questions_of(instruments)}
-    left_out = set(left_out_submissions(study)) - own_submissions
     item_ids = [item for item in items if item is not None]
+    raters = Rating.objects.filter(item__in=among(item_ids)).order_by().values_list("participant", flat=True).distinct()
+    left_out = set(left_out_submissions(study, list(raters))) - own_submissions
     agreements = []
     for score in scores:
         rated = prepared_ratings(rating_frame(item_ids, left_out=left_out), score)

@@ -51,17 +51,23 @@ PLATFORM_STATES = (
 )
 
 
-def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Any]:
-    """The study's submissions, each with its ``pay``: a key of PAY_STATES. Simulated workers are never paid."""
+def with_pay_state(study: Study, *, now: datetime | None = None, of: Collection[int] | None = None) -> QuerySet[Any]:
+    """The study's submissions, each with its ``pay``: a key of PAY_STATES. Simulated workers are never paid.
+
+    ``of``: only work of these participants, at most a few hundred.
+    """
     delay = delay_of(study)
     cutoff = (now or timezone.now()) - delay if delay else None
-    posted, excluded = Q(assignment__posting__platform__in=paying()), excluded_submissions(study)
+    posted, excluded = Q(assignment__posting__platform__in=paying()), excluded_submissions(study, of)
+    unconfirmed, submissions = unconfirmed_submissions(study), Submission.objects.filter(study=study)
+    if of is not None:
+        unconfirmed, submissions = unconfirmed.filter(participant__in=of), submissions.filter(participant__in=of)
     cases = [
         When(Q(participant__synthetic=True) | Q(assignment__hit__reward=0), then=Value("no_reward")),
         When(Exists(rewards(study).filter(submission=OuterRef("pk"))), then=Value("paid")),
         # For posted work, the platform's state decides, except that excluded work does not wait for an approval.
         *(When(posted & Q(assignment__outside__state=state), then=Value(pay)) for state, pay in PLATFORM_STATES),
-        When(posted & Q(pk__in=unconfirmed_submissions(study).values("pk")), then=Value("unconfirmed")),
+        When(posted & Q(pk__in=unconfirmed.values("pk")), then=Value("unconfirmed")),
         When(posted & Q(pk__in=excluded), then=Value("excluded")),
         When(posted, then=Value("to_approve")),
         When(Q(newest=Decision.REJECT), then=Value("rejected")),
@@ -70,8 +76,9 @@ def with_pay_state(study: Study, *, now: datetime | None = None) -> QuerySet[Any
     ]
     if cutoff is not None:
         cases.append(When(received_at__gt=cutoff, then=Value("waiting")))
-    submissions = Submission.objects.filter(study=study).annotate(newest=newest_decision())
-    return submissions.annotate(pay=Case(*cases, default=Value("to_pay"), output_field=CharField()))
+    return submissions.annotate(newest=newest_decision()).annotate(
+        pay=Case(*cases, default=Value("to_pay"), output_field=CharField())
+    )
 
 
 def paying() -> list[str]:
@@ -91,12 +98,9 @@ def rewards(study: Study) -> QuerySet[Payment]:
     return Payment.objects.filter(study=study, kind__in=kinds, submission__isnull=False)
 
 
-def in_state(study: Study, *states: str, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
-    """Ids of the submissions in one of these states: a query, for use in another one.
-
-    ``of``: only submissions of these participants, at most a few hundred. `among` is not for them: PostgreSQL cannot
-    tell how few it selects, and reads everything many times.
-    """
-    submissions = with_pay_state(study) if of is None else with_pay_state(study).filter(participant__in=list(of))
-    paid_so: QuerySet[Submission, int] = submissions.filter(pay__in=states).order_by().values_list("pk", flat=True)
+def in_state(study: Study, *states: str) -> QuerySet[Submission, int]:
+    """Ids of the submissions in one of these states: a query, for use in another one."""
+    paid_so: QuerySet[Submission, int] = (
+        with_pay_state(study).filter(pay__in=states).order_by().values_list("pk", flat=True)
+    )
     return paid_so

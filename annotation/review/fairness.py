@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -46,17 +46,27 @@ def fairness_of(study: Study, times: Sequence[ArmTime] | None = None) -> list[Fa
     """One entry per arm with submissions by people, in the arms' order. ``times``: `arm_times`, if known. One query
     besides."""
     summed = paid_work(study).order_by().values_list("participant__arm__name", "participant")
-    by_arm: dict[str, list[tuple[Decimal, float]]] = defaultdict(list)  # reward and seconds of each worker
-    for arm, _, usd, spent in summed.annotate(usd=Sum("assignment__hit__reward"), spent=Sum("seconds")):
-        by_arm[arm].append((exact_sum(usd), spent))
+    by_arm: dict[str, list[tuple[Decimal, float, int]]] = defaultdict(list)
+    for arm, _, usd, spent, n in summed.annotate(
+        usd=Sum("assignment__hit__reward"), spent=Sum("seconds"), n=Count("pk")
+    ):
+        by_arm[arm].append((exact_sum(usd), spent, n))
+    return fairness_from(by_arm, arm_times(study) if times is None else times)
+
+
+def fairness_from(
+    by_arm: Mapping[str, Sequence[tuple[Decimal, float, int]]], times: Sequence[ArmTime]
+) -> list[Fairness]:
+    """The same from the reward, the seconds and the number of submissions of each worker, by the name of their arm."""
     entries = []
-    for time in arm_times(study) if times is None else times:
-        rates = by_arm[time.arm]
-        rewarded = [(usd, spent) for usd, spent in rates if usd]
-        reward = sum((usd for usd, _ in rewarded), Decimal(0)) / time.n
+    for time in times:
+        rates = by_arm.get(time.arm, [])
+        n_work = sum(n for _, _, n in rates)
+        rewarded = [(usd, spent) for usd, spent, _ in rates if usd]
+        reward = sum((usd for usd, _ in rewarded), Decimal(0)) / n_work if n_work else Decimal(0)
         per_hour = hourly(reward, time.seconds) if rewarded and time.seconds > 0 else None
         below = sum(is_low(hourly(usd, spent)) for usd, spent in rewarded if spent > 0)
-        entries.append(Fairness(time.arm, time.n, len(rates), time.seconds, per_hour, below))
+        entries.append(Fairness(time.arm, n_work, len(rates), time.seconds, per_hour, below))
     return entries
 
 

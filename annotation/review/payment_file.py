@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from annotation.models import Study
 from annotation.record_writers import Record, Sheet, csv_bytes, utc
-from annotation.review.payments_due import payment_rows, payments
+from annotation.review.payment_lists import workers_in
+from annotation.review.payments_due import rows_of
 
 COLUMNS = (
     "completion_code",
@@ -27,11 +28,12 @@ COLUMNS = (
 #: The worker's id on the platform that they came from, and the name on their personal link.
 WORKER_COLUMNS = ("platform", "worker_id", "name")
 TEXTS = ("arm", *WORKER_COLUMNS)
-BATCH = 2_000
+#: Workers whose work is read at a time: the sums over the work of all take much longer than over that of some.
+BATCH = 200
 
 
 def payments_csv(study: Study, *, state: str = "", code: str = "", with_worker_ids: bool = False) -> Iterator[bytes]:
-    """The rows from `review.payments_due.payments`, in pieces."""
+    """The rows of the workers from `review.payment_lists.workers_in`, in pieces."""
     columns = [*COLUMNS, *(WORKER_COLUMNS if with_worker_ids else ())]
     texts = [columns.index(name) for name in TEXTS if name in columns]
     sheet = Sheet(columns, texts, _batches(study, state, code, with_worker_ids))
@@ -39,11 +41,11 @@ def payments_csv(study: Study, *, state: str = "", code: str = "", with_worker_i
 
 
 def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iterator[list[Record]]:
-    participants = payments(study, state=state, code=code)
+    participants = workers_in(study, state=state, code=code)
     last = ""
     while page := list(participants.filter(pseudonym__gt=last)[:BATCH]):
         records: list[Record] = []
-        for row in payment_rows(study, page):
+        for row in rows_of(study, page):
             record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due]
             record += [f"{row.due:.3f}", row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded]
             record += [row.hits_unconfirmed, row.hits_partly, utc(row.last_paid_at) if row.last_paid_at else ""]

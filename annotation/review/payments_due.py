@@ -6,33 +6,25 @@ somebody decides to pay it anyway.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from django.core.paginator import Page, Paginator
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
+from annotation.many_ids import among
 from annotation.models import Invitation, Participant, PartPayment, Payment, Study, Submission
-from annotation.recruiting.pay_states import in_state, paying, rewards, with_pay_state
+from annotation.recruiting.pay_states import paying, rewards, with_pay_state
 from annotation.work.hourly_pay import exact_sum
 from annotation.work.part_pay import unpaid_parts
 
-PER_PAGE = 50
 #: The states that a list can be filtered by, and that a worker's row can have: see `pay_states.PAY_STATES`.
 STATES = ("to_pay", "to_approve", "waiting", "paid", "partly_paid", "rejected", "excluded", "unconfirmed", "no_reward")
-#: How many hits of each are counted in a row.
-_COUNTED = {
-    "due": "to_pay",
-    "open": "to_approve",
-    "later": "waiting",
-    "partly": "partly_paid",
-    "excluded": "excluded",
-    "rejected": "rejected",
-}
+#: Workers whose work is read at a time.
+AT_ONCE = 500
 NOTHING = Decimal(0)
 
 
@@ -111,143 +103,128 @@ def payable(study: Study, *, state: str = "", code: str = "") -> QuerySet[Partic
     """Workers who submitted something, stopped for part pay or were paid, by pseudonym: a list to take a page from, of
     which `rows_of` makes rows.
 
-    ``state`` is one of STATES; only then the query sums up the work of everybody. With ``code``, those with this
-    completion code.
+    ``state`` is one of STATES; only then the work of everybody is read. With ``code``, those with this completion code.
     """
-    if state in STATES:
-        return payments(study, state=state, code=code)
     stopped = PartPayment.objects.filter(assignment__participant=OuterRef("pk"))
     submitted = Submission.objects.filter(participant=OuterRef("pk"))
-    worked = Q(Exists(submitted)) | Q(Exists(stopped)) | Q(Exists(paid_to(study)))
+    apart = Payment.objects.filter(
+        *(Q(study=study, submission=None, part=None), ~Q(worker_id="")),
+        platform=OuterRef("worker__platform"),
+        worker_id=OuterRef("worker__platform_id"),
+    )
+    worked = Q(Exists(submitted)) | Q(Exists(stopped)) | Q(Exists(apart))
     participants = Participant.objects.filter(worked, study=study, synthetic=False).order_by("pseudonym")
-    return participants.filter(completion_code=as_code(code)) if code else participants
+    if code:
+        participants = participants.filter(completion_code=as_code(code))
+    if state not in STATES:
+        return participants
+    rows = zip(participants.values_list("pk", flat=True), payment_rows(study, list(participants)), strict=True)
+    return participants.filter(pk__in=among(pk for pk, row in rows if row.state == state))
 
 
 def rows_of(study: Study, participants: Iterable[Participant]) -> list[PaymentRow]:
     """The rows of those participants who are in the list, by pseudonym. It reads their work only."""
     numbers = [participant.pk for participant in participants]
-    return payment_rows(study, list(payments(study, of=numbers))) if numbers else []
-
-
-def payments(
-    study: Study, *, state: str = "", code: str = "", of: Collection[int] | None = None
-) -> QuerySet[Participant]:
-    """The workers of `payable` with the sums of `PaymentRow`; ``of``: only these participants."""
-    reward = "submissions__assignment__hit__reward"
-    is_in = {name: Q(submissions__in=in_state(study, pay, of=of)) for name, pay in _COUNTED.items()}
-    paid, rewarded = paid_to(study), rewards(study)
-    listed = payable(study, code=code)
-    if of is not None:
-        listed, rewarded = listed.filter(pk__in=list(of)), rewarded.filter(submission__participant__in=list(of))
-    owed, had = _parts_of(unpaid_parts(study)), _parts_of(PartPayment.objects.exclude(payments=None))
-    compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
-    participants = (
-        listed.select_related("arm", "worker")
-        .defer("arm__shown_config", "arm__shown_texts")
-        .annotate(
-            hits_done=Count("submissions"),
-            parts_due=Coalesce(Subquery(owed.annotate(n=Count("pk")).values("n")), 0),
-            hits_due=Count("submissions", filter=is_in["due"]) + F("parts_due"),
-            due=Sum(reward, filter=is_in["due"]),
-            parts_usd=Subquery(owed.annotate(usd=Sum("amount")).values("usd")),
-            parts_paid=Subquery(had.annotate(usd=Sum("amount")).values("usd")),
-            hits_open=Count("submissions", filter=is_in["open"]),
-            open=Sum(reward, filter=is_in["open"]),
-            hits_later=Count("submissions", filter=is_in["later"]),
-            hits_rejected=Count("submissions", filter=is_in["rejected"]),
-            hits_partly=Count("submissions", filter=is_in["partly"]),
-            hits_unconfirmed=Count("submissions", filter=Q(submissions__in=in_state(study, "unconfirmed", of=of))),
-            hits_excluded=Count("submissions", filter=is_in["excluded"]),
-            excluded_usd=Sum(reward, filter=is_in["excluded"]),
-            paid_apart=Coalesce(Subquery(_summed(paid.filter(compensated, submission=None), Count("pk"))), 0),
-            hits_paid=Count("submissions", filter=Q(submissions__in=rewarded.values("submission"))) + F("paid_apart"),
-            paid=Subquery(_summed(paid, Sum("amount"))),
-            extra=Subquery(_summed(paid.exclude(kind=Payment.Kind.REWARD), Sum("amount"))),
-            last_paid_at=Subquery(_summed(paid, Max("created_at"))),
-        )
-    )
-    if state not in STATES:
-        return participants
-    # Rows with this state have hits in it, and none in the states that come before it.
-    counts = list(_ORDER.values())
-    if state not in _ORDER:
-        return participants.filter(**dict.fromkeys(counts, 0))
-    before = dict.fromkeys(counts[: counts.index(_ORDER[state])], 0)
-    return participants.filter(**before, **{f"{_ORDER[state]}__gt": 0})
-
-
-def paid_to(study: Study) -> QuerySet[Payment]:
-    """All that the study paid the participant of the outer query, also for work of which nothing arrived here.
-
-    Without the part pay that was marked as paid here, which `payments` adds from the parts.
-    """
-    apart = Q(submission=None, part=None, platform=OuterRef("worker__platform"))
-    apart &= Q(worker_id=OuterRef("worker__platform_id")) & ~Q(worker_id="")
-    return Payment.objects.filter(Q(submission__participant=OuterRef("pk")) | apart, study=study)
-
-
-def _summed(paid: QuerySet[Payment], total: Any) -> QuerySet[Payment, Any]:
-    """One total over the rows, as a subquery."""
-    return paid.order_by().values("study").annotate(total=total).values("total")
-
-
-def _parts_of(parts: QuerySet[PartPayment]) -> QuerySet[PartPayment, Any]:
-    """The part payments of each participant, as a subquery to count or sum."""
-    of_participant = parts.filter(assignment__participant=OuterRef("pk"))
-    return of_participant.order_by().values("assignment__participant")
-
-
-_ORDER = {
-    "to_pay": "hits_due",
-    "to_approve": "hits_open",
-    "waiting": "hits_later",
-    "paid": "hits_paid",
-    "partly_paid": "hits_partly",
-    "rejected": "hits_rejected",
-    "excluded": "hits_excluded",
-    "unconfirmed": "hits_unconfirmed",
-}
+    return payment_rows(study, list(payable(study).filter(pk__in=among(numbers)))) if numbers else []
 
 
 def payment_rows(study: Study, participants: Sequence[Participant]) -> list[PaymentRow]:
-    """Rows for participants from `payments`, with the name on their personal link if they have one."""
-    workers = [participant.worker_id for participant in participants]
-    names = dict(Invitation.objects.filter(study=study, worker__in=workers).values_list("worker_id", "name"))
-    annotated: Sequence[Any] = participants
-    return [
-        PaymentRow(
-            pseudonym=participant.pseudonym,
-            code=participant.completion_code,
-            arm=participant.arm.name,
-            hits_done=participant.hits_done,
-            hits_due=participant.hits_due,
-            due=exact_sum(participant.due) + exact_sum(participant.parts_usd),
-            hits_paid=participant.hits_paid,
-            paid=exact_sum(participant.paid) + exact_sum(participant.parts_paid),
-            hits_excluded=participant.hits_excluded,
-            excluded_usd=exact_sum(participant.excluded_usd),
-            last_paid_at=participant.last_paid_at,
-            platform=participant.worker.platform,
-            platform_id=participant.worker.platform_id,
-            name=names.get(participant.worker_id, ""),
-            hits_open=participant.hits_open,
-            open=exact_sum(participant.open),
-            hits_later=participant.hits_later,
-            hits_rejected=participant.hits_rejected,
-            hits_unconfirmed=participant.hits_unconfirmed,
-            hits_partly=participant.hits_partly,
-            extra=exact_sum(participant.extra) + exact_sum(participant.parts_paid),
+    """Rows for participants from `payable`, with the name on their personal link if they have one."""
+    rows: list[PaymentRow] = []
+    for start in range(0, len(participants), AT_ONCE):
+        rows += _rows(study, [participant.pk for participant in participants[start : start + AT_ONCE]])
+    return rows
+
+
+def _rows(study: Study, of: list[int]) -> list[PaymentRow]:
+    """A number of queries that does not depend on how many they are."""
+    work = _work_by_pay(study, of)
+    rewarded = rewards(study).filter(submission__participant__in=of).order_by().values_list("submission__participant")
+    hits_rewarded = dict(rewarded.annotate(n=Count("submission", distinct=True)))
+    here = Payment.objects.filter(study=study, submission__participant__in=of).values_list("submission__participant")
+    paid_here = {key: _Paid(*sums) for key, *sums in _summed(here)}
+    workers = Participant.objects.filter(pk__in=of)
+    people = workers.select_related("arm", "worker").defer("arm__shown_config", "arm__shown_texts").in_bulk()
+    ids = {participant.worker.platform_id for participant in people.values()}
+    outside = Payment.objects.filter(study=study, submission=None, part=None, worker_id__in=ids).exclude(worker_id="")
+    sums_apart = {
+        (one, other): _Paid(*sums) for one, other, *sums in _summed(outside.values_list("platform", "worker_id"))
+    }
+    parts_due = _parts_of(unpaid_parts(study), of)
+    parts_paid = _parts_of(PartPayment.objects.exclude(payments=None), of)
+    invitations = Invitation.objects.filter(study=study, worker__participations__in=of)
+    names = dict(invitations.values_list("worker_id", "name"))
+    rows = []
+    for participant in (people[pk] for pk in of):
+        hits, usd = work[participant.pk]
+        worker, n_parts = participant.worker, parts_due[participant.pk][0]
+        paid, apart = (
+            paid_here.get(participant.pk, _Paid()),
+            sums_apart.get((worker.platform, worker.platform_id), _Paid()),
         )
-        for participant in annotated
-    ]
+        had = parts_paid[participant.pk][1]
+        rows.append(
+            PaymentRow(
+                pseudonym=participant.pseudonym,
+                code=participant.completion_code,
+                arm=participant.arm.name,
+                hits_done=hits.total(),
+                hits_due=hits["to_pay"] + n_parts,
+                due=usd["to_pay"] + parts_due[participant.pk][1],
+                hits_paid=hits_rewarded.get(participant.pk, 0) + apart.rewards,
+                paid=paid.usd + apart.usd + had,
+                hits_excluded=hits["excluded"],
+                excluded_usd=usd["excluded"],
+                last_paid_at=max(filter(None, [paid.last, apart.last]), default=None),
+                platform=worker.platform,
+                platform_id=worker.platform_id,
+                name=names.get(participant.worker_id, ""),
+                hits_open=hits["to_approve"],
+                open=usd["to_approve"],
+                hits_later=hits["waiting"],
+                hits_rejected=hits["rejected"],
+                hits_unconfirmed=hits["unconfirmed"],
+                hits_partly=hits["partly_paid"],
+                extra=paid.extra + apart.extra + had,
+            )
+        )
+    return rows
 
 
-def payment_page(
-    study: Study, *, state: str = "", code: str = "", number: int = 1
-) -> tuple[Page[Participant], list[PaymentRow]]:
-    """One page of the list; the nearest page if that number does not exist."""
-    page = Paginator(payable(study, state=state, code=code), PER_PAGE).get_page(number)
-    return page, rows_of(study, page.object_list)
+def _work_by_pay(study: Study, of: list[int]) -> dict[int, tuple[Counter[str], defaultdict[str, Decimal]]]:
+    """By participant, their submissions and their rewards by the state of their pay."""
+    work: dict[int, tuple[Counter[str], defaultdict[str, Decimal]]] = {
+        pk: (Counter(), defaultdict(lambda: NOTHING)) for pk in of
+    }
+    submissions = with_pay_state(study, of=of).order_by().values_list("participant", "pay", "assignment__hit__reward")
+    for pk, pay, reward, n in submissions.annotate(n=Count("pk")):
+        hits, usd = work[pk]
+        hits[pay] += n
+        usd[pay] += exact_sum(reward) * n
+    return work
+
+
+class _Paid:
+    """Sums over payments: how many rewards and compensations, USD in all and without rewards, and the last time."""
+
+    def __init__(self, rewards: int = 0, usd: Any = None, extra: Any = None, last: datetime | None = None) -> None:
+        self.rewards, self.usd, self.extra, self.last = rewards, exact_sum(usd), exact_sum(extra), last
+
+
+def _summed(paid: QuerySet[Payment, Any]) -> QuerySet[Payment, Any]:
+    """The numbers of `_Paid`, by the columns of the query."""
+    compensated = Q(kind__in=[Payment.Kind.REWARD, Payment.Kind.COMPENSATION])
+    extra = Sum("amount", filter=~Q(kind=Payment.Kind.REWARD))
+    return paid.order_by().annotate(
+        n=Count("pk", filter=compensated), usd=Sum("amount"), extra=extra, last=Max("created_at")
+    )
+
+
+def _parts_of(parts: QuerySet[PartPayment], of: list[int]) -> defaultdict[int, tuple[int, Decimal]]:
+    """By participant, how many part payments, and USD."""
+    of_them = parts.filter(assignment__participant__in=of).order_by().values_list("assignment__participant")
+    counted = of_them.annotate(n=Count("pk", distinct=True), usd=Sum("amount"))
+    return defaultdict(lambda: (0, NOTHING), {pk: (n, exact_sum(usd)) for pk, n, usd in counted})
 
 
 def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: bool = False) -> Due:
@@ -257,16 +234,16 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
     excluded, or still waits for a decision.
     """
     states = ("to_pay", "excluded", "waiting") if with_excluded else ("to_pay",)
-    submissions = Submission.objects.filter(pk__in=in_state(study, *states))
+    owed_parts, of = unpaid_parts(study), None
+    if pseudonym or code:
+        participants = Participant.objects.filter(study=study)
+        participants = participants.filter(pseudonym=pseudonym) if pseudonym else participants
+        participants = participants.filter(completion_code=as_code(code)) if code else participants
+        of = list(participants.values_list("pk", flat=True))
+        owed_parts = owed_parts.filter(assignment__participant__in=of)
+    submissions = with_pay_state(study, of=of).filter(pay__in=states)
     if with_excluded:
         submissions = submissions.exclude(assignment__posting__platform__in=paying())
-    owed_parts = unpaid_parts(study)
-    if pseudonym:
-        submissions = submissions.filter(participant__pseudonym=pseudonym)
-        owed_parts = owed_parts.filter(assignment__participant__pseudonym=pseudonym)
-    if code:
-        submissions = submissions.filter(participant__completion_code=as_code(code))
-        owed_parts = owed_parts.filter(assignment__participant__completion_code=as_code(code))
     rows = list(submissions.order_by("pk").values_list("pk", "participant_id", "assignment__hit__reward"))
     parts = list(owed_parts.order_by("pk").values_list("pk", "assignment__participant_id", "amount"))
     people = {participant for _, participant, _ in rows} | {participant for _, participant, _ in parts}
@@ -303,8 +280,9 @@ def owed_by_state(study: Study) -> dict[str, Owed]:
     }
 
 
-def totals(study: Study) -> dict[str, Any]:
-    """What is owed and paid in the whole study, and how many simulated workers the list leaves out."""
+def payment_totals(study: Study) -> dict[str, Any]:
+    """What is owed and paid in the whole study, and how many simulated workers the list leaves out. It reads all of
+    the work; see `payment_lists.totals` for pages."""
     owed = owed_by_state(study)
     reward = Q(kind=Payment.Kind.REWARD)
     paid = study.payments.aggregate(

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Flag, HitItem, Item, Study, Submission
 from annotation.review.rating_counts import RatingCounts, rating_counts
 from annotation.studies.staffing import items_without_enough_raters, missing_raters
 from annotation.task_types.registry import UnknownTaskType, get_type
-from annotation.work.hourly_pay import ArmPay, ArmTime, pay_of
+from annotation.work.hourly_pay import ArmPay, ArmTime, arm_times, pay_of
 from annotation.work.left_out import read_left_out
 from common.left_out import left_out_in_words
 
@@ -137,9 +137,9 @@ def progress(
     missing, work = missing_raters(study, repeated), _work_now(study, moment)
     left_out = read_left_out(study, posted=posted, shares_items=shares_items)
     median, median_simulated = _median_time(submissions, by_people)
-    states, simulated_states = _sums(work, lambda row: True), _sums(work, lambda row: row.simulated)
+    states, simulated_states = sums_by_state(work, lambda row: True), sums_by_state(work, lambda row: row.simulated)
     items, items_simulated = _items(study, repeated)
-    per_hour, simulated_per_hour = _per_hour(submissions, moment)
+    per_hour, simulated_per_hour = submissions_per_hour(submissions, moment)
     simulated = {
         "items": items_simulated,
         "in_progress": simulated_states.get(State.ACCEPTED, 0),
@@ -167,9 +167,31 @@ def progress(
         median_simulated=median_simulated,
         simulated=simulated,
         per_hour=per_hour,
-        arms=_arms(arms, work),
+        arms=arms_in_progress(arms, work),
         pay=pay_of(study, times),
     )
+
+
+def slow_figures(study: Study) -> dict[str, Any]:
+    """What running totals cannot give, as JSON: items, who is missing, and medians. It reads all of the work."""
+    repeated = items_without_enough_raters(study)
+    missing = missing_raters(study, repeated)
+    by_people = Submission.objects.filter(study=study, participant__synthetic=False).count()
+    items, items_simulated = _items(study, repeated)
+    median, median_simulated = _median_time(Submission.objects.filter(study=study), by_people)
+    return {
+        "items": items,
+        "items_simulated": items_simulated,
+        "missing": missing.in_words(
+            study.hits_per_worker, own_work=_is_own_work(study), reopens=study.status in REOPENS
+        ),
+        "median_seconds": median,
+        "median_simulated": median_simulated,
+        "times": [
+            [time.arm, None if time.reward is None else str(time.reward), time.n, time.seconds]
+            for time in arm_times(study)
+        ],
+    }
 
 
 def _flags(study: Study) -> dict[str, int]:
@@ -217,11 +239,11 @@ def _items(study: Study, repeated: Collection[int]) -> tuple[dict[str, int], int
 
 def states_now(study: Study) -> dict[str, int]:
     """Assignments by state. An assignment past its deadline counts as timed out, even before its place is freed."""
-    return _sums(_work_now(study, timezone.now()), lambda row: True)
+    return sums_by_state(_work_now(study, timezone.now()), lambda row: True)
 
 
 @dataclass(frozen=True, slots=True)
-class _WorkNow:
+class WorkNow:
     """How many assignments of one arm are in a state now, by simulated workers or by people."""
 
     arm: int
@@ -230,16 +252,21 @@ class _WorkNow:
     n: int
 
 
-def _work_now(study: Study, now: datetime) -> list[_WorkNow]:
+def _work_now(study: Study, now: datetime) -> list[WorkNow]:
     """All that `states_now` counts, by arm and by who does it. One query."""
+    return work_by_state(Assignment.objects.filter(hit__study=study), now)
+
+
+def work_by_state(work: QuerySet[Assignment], now: datetime) -> list[WorkNow]:
+    """Assignments by arm, by who does them and by their state now. One query."""
     overdue = Q(state=State.ACCEPTED, expires_at__lt=now)
     state_now = Case(When(overdue, then=Value(State.ABANDONED.value)), default=F("state"))
-    rows = Assignment.objects.filter(hit__study=study).annotate(now=state_now).order_by()
+    rows = work.annotate(now=state_now).order_by()
     by = rows.values_list("hit__arm", "participant__synthetic", "now").annotate(n=Count("pk"))
-    return [_WorkNow(*row) for row in by]
+    return [WorkNow(*row) for row in by]
 
 
-def _sums(work: Sequence[_WorkNow], counts: Callable[[_WorkNow], bool]) -> dict[str, int]:
+def sums_by_state(work: Sequence[WorkNow], counts: Callable[[WorkNow], bool]) -> dict[str, int]:
     """The numbers of these rows, by state in the order of their names."""
     states = sorted({row.state for row in work if counts(row)})
     return {state: sum(row.n for row in work if counts(row) and row.state == state) for state in states}
@@ -286,7 +313,7 @@ def arm_rows(study: Study) -> list[ArmRow]:
     ]
 
 
-def _arms(rows: Sequence[ArmRow], work: Sequence[_WorkNow]) -> list[ArmProgress]:
+def arms_in_progress(rows: Sequence[ArmRow], work: Sequence[WorkNow]) -> list[ArmProgress]:
     """Empty if the study has only the unnamed arm."""
     arms = [
         ArmProgress(
@@ -323,7 +350,7 @@ class _Hour(TruncHour):
         return f"substr({sql}, 1, 13) || ':00:00'", params
 
 
-def _per_hour(submissions: QuerySet[Submission], now: datetime) -> tuple[list[tuple[datetime, int]], int]:
+def submissions_per_hour(submissions: QuerySet[Submission], now: datetime) -> tuple[list[tuple[datetime, int]], int]:
     """Submissions by hour, and how many of them all are by simulated workers."""
     last = now.replace(minute=0, second=0, microsecond=0)
     since = last - timedelta(hours=HOURS - 1)

@@ -92,7 +92,11 @@ class PayView:
 
 def pay_view(submission: Submission) -> PayView:
     """What the submission's page shows about its pay."""
-    state = with_pay_state(submission.study).values_list("pay", flat=True).get(pk=submission.pk)
+    state = (
+        with_pay_state(submission.study, of=[submission.participant_id])
+        .values_list("pay", flat=True)
+        .get(pk=submission.pk)
+    )
     outside = outside_of(submission)
     rejected = outside is not None and outside.state == OutsideAssignment.State.REJECTED
     return PayView(
@@ -135,10 +139,11 @@ def compared_with_others(submission: Submission) -> list[Compared]:
         for rating in submission.ratings.select_related("item").defer("item__payload").order_by("pk")
         if rating.item_id is not None and rating.value is not None
     ]
+    ratings = Rating.objects.filter(item__in={rating.item_id for rating in own_ratings}, value__isnull=False)
+    raters = ratings.order_by().values_list("participant", flat=True).distinct()
     mean_of_others = (
-        Rating.objects.filter(item__in={rating.item_id for rating in own_ratings}, value__isnull=False)
-        .exclude(participant=submission.participant_id)
-        .exclude(submission__in=left_out_submissions(submission.study))
+        ratings.exclude(participant=submission.participant_id)
+        .exclude(submission__in=left_out_submissions(submission.study, list(raters)))
         .order_by()
         .values_list("item_id", "question", "target")
         .annotate(mean=Avg("value"), n=Count("pk"))

@@ -12,6 +12,7 @@ from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 from annotation.many_ids import among
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
 from annotation.recruiting.pay_states import with_pay_state
+from annotation.review.work_totals import totals_if_large
 from annotation.work.left_out import excluded_by_rule, excluded_submissions, left_out_submissions
 
 PER_PAGE = 40
@@ -121,6 +122,8 @@ def submissions(study: Study, chosen_filter: Filter = Filter()) -> QuerySet[Subm
 
 def flag_reasons(study: Study) -> list[str]:
     """The reasons of the study's flags, for a filter."""
+    if totals := totals_if_large(study):
+        return sorted({reason for (flags,) in totals.rows("flags") for reason in flags})
     flags = Flag.objects.filter(submission__study=study).order_by("reason")
     return list(flags.values_list("reason", flat=True).distinct())
 
@@ -133,7 +136,10 @@ def submission_page(
     per_page: int = PER_PAGE,
 ) -> tuple[Page[Submission], list[SubmissionRow]]:
     """One page with the answers in brief; the nearest page if that number does not exist."""
-    page = Paginator(submissions(study, chosen_filter), per_page).get_page(number)
+    paginator = Paginator(submissions(study, chosen_filter), per_page)
+    if not chosen_filter.narrows and (totals := totals_if_large(study)) and not totals.behind:
+        paginator.count = totals.sums(received="received")["received"]  # counting them takes longer than the page
+    page = paginator.get_page(number)
     return page, submission_rows(list(page.object_list))
 
 

@@ -9,7 +9,7 @@ from celery import shared_task
 from annotation.models import BulkAction, QualificationType, Study
 from annotation.platforms import PlatformTrouble, connect, connect_account
 from annotation.recruiting import qualifications
-from annotation.review import bulk_decisions, quality_control
+from annotation.review import bulk_decisions, quality_control, study_progress, work_totals
 from common.task_queue import handed_over
 
 log = logging.getLogger(__name__)
@@ -74,3 +74,20 @@ def check_due_quality() -> int:
 def start_quality_check(study: Study, actor: str) -> bool:
     """Queue a check. False if the task queue does not respond; the next night's check then does the work."""
     return handed_over(lambda: check_quality.delay(study.pk, actor))
+
+
+@shared_task(name="annotation.tasks.count_work")  # type: ignore[untyped-decorator]
+def count_work() -> int:
+    """Count the running totals that are not right any more, and what large studies' overviews need besides.
+
+    Returns how many totals there were.
+    """
+    n_counted = work_totals.count_marked()
+    study_progress.count_slow_figures()
+    return n_counted
+
+
+@shared_task(name="annotation.tasks.check_totals")  # type: ignore[untyped-decorator]
+def check_totals() -> int:
+    """Compare all running totals with what is stored, and repair them. Returns how many were wrong: see the log."""
+    return len(work_totals.check_totals(Study.objects.exclude(status=Study.Status.DRAFT).order_by("pk")))

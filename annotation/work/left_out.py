@@ -23,60 +23,75 @@ from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
 
 
-def excluded_submissions(study: Study) -> QuerySet[Review, int]:
+def excluded_submissions(study: Study, of: Collection[int] | None = None) -> QuerySet[Review, int]:
     """Ids of the submissions whose newest review is “exclude”: a query, for use in another query or as a set.
 
     It finds the newest reviews once for the study. With a subquery per submission, PostgreSQL may read all reviews each
-    time.
+    time. ``of``, here and below: only work of these participants, at most a few hundred.
     """
-    newest = Review.objects.filter(submission__study=study).order_by().values("submission").annotate(last=Max("pk"))
+    reviews = Review.objects.filter(submission__study=study)
+    if of is not None:
+        reviews = reviews.filter(submission__participant__in=of)
+    newest = reviews.order_by().values("submission").annotate(last=Max("pk"))
     excluding = Review.objects.filter(pk__in=newest.values("last"), decision=Review.Decision.EXCLUDE)
     return excluding.order_by().values_list("submission_id", flat=True)
 
 
-def extra_submissions(study: Study) -> QuerySet[Submission, int]:
+def extra_submissions(study: Study, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
     """Ids of the submissions that came late, when somebody else had the place, and that no person has reviewed.
 
     If the newest review includes one, the analysis uses it; if it excludes it, it is excluded like any other.
     """
     reviewed = Exists(Review.objects.filter(submission=OuterRef("pk")))
-    extra = Submission.objects.filter(~reviewed, study=study, assignment__extra=True)
+    extra = _work_of(study, of).filter(~reviewed, assignment__extra=True)
     return extra.order_by().values_list("pk", flat=True)
 
 
-def left_out_submissions(study: Study) -> QuerySet[Submission, int]:
+def left_out_submissions(study: Study, of: Collection[int] | None = None) -> QuerySet[Submission, int]:
     """Ids of the submissions that the analysis leaves out: excluded by a person or a rule, extra, or not confirmed
     (yet).
 
     A query, for use in another query or as a set. Building it takes one query, and up to four for exclusion rules.
     """
-    return _left_out(study, excluded_by_rule(study), posted=is_posted(study))
+    return _left_out(study, excluded_by_rule(study, of), posted=is_posted(study), of=of)
 
 
-def _left_out(study: Study, by_rule: Mapping[int, Any], *, posted: bool) -> QuerySet[Submission, int]:
-    out = Q(pk__in=excluded_submissions(study)) | Q(pk__in=extra_submissions(study))
+def _work_of(study: Study, of: Collection[int] | None) -> QuerySet[Submission]:
+    submissions = Submission.objects.filter(study=study)
+    return submissions if of is None else submissions.filter(participant__in=of)
+
+
+def _unconfirmed(study: Study, of: Collection[int] | None) -> QuerySet[Submission]:
+    unconfirmed = unconfirmed_submissions(study).order_by()
+    return unconfirmed if of is None else unconfirmed.filter(participant__in=of)
+
+
+def _left_out(
+    study: Study, by_rule: Mapping[int, Any], *, posted: bool, of: Collection[int] | None = None
+) -> QuerySet[Submission, int]:
+    out = Q(pk__in=excluded_submissions(study, of)) | Q(pk__in=extra_submissions(study, of))
     if by_rule:
         out |= Q(pk__in=among(by_rule))
     if posted:
-        out |= Q(pk__in=unconfirmed_submissions(study).values("pk"))
-    return Submission.objects.filter(out, study=study).order_by().values_list("pk", flat=True)
+        out |= Q(pk__in=_unconfirmed(study, of).values("pk"))
+    return _work_of(study, of).filter(out).order_by().values_list("pk", flat=True)
 
 
-def paid_work(study: Study) -> QuerySet[Submission]:
+def paid_work(study: Study, of: Collection[int] | None = None) -> QuerySet[Submission]:
     """People's submissions that count in figures of time and pay: the platform has confirmed them, and no person
     excluded them. What a rule excludes is paid like all other work, so its time and its reward count.
     """
-    submissions = Submission.objects.filter(study=study, participant__synthetic=False)
-    submissions = submissions.exclude(pk__in=excluded_submissions(study))
-    return submissions.exclude(pk__in=unconfirmed_submissions(study).order_by().values("pk"))
+    submissions = _work_of(study, of).filter(participant__synthetic=False)
+    submissions = submissions.exclude(pk__in=excluded_submissions(study, of))
+    return submissions.exclude(pk__in=_unconfirmed(study, of).values("pk"))
 
 
-def excluded_by_rule(study: Study) -> dict[int, list[str]]:
+def excluded_by_rule(study: Study, of: Collection[int] | None = None) -> dict[int, list[str]]:
     """By submission, the study's rules that exclude it. No query if the study has no such rules."""
     rules = Exclusion.of(study.exclusion)
     if not rules:
         return {}
-    submissions = Submission.objects.filter(study=study)
+    submissions = _work_of(study, of)
     worker_of: dict[int, str] = {}
     flags: list[tuple[int, str]] = []
     for pk, worker, reason in submissions.order_by("pk").values_list("pk", "participant__pseudonym", "flags__reason"):
@@ -87,7 +102,7 @@ def excluded_by_rule(study: Study) -> dict[int, list[str]]:
         rules,
         worker_of=worker_of,
         flags=flags,
-        gold=gold_answers(study) if rules.gold_share_below is not None else {},
+        gold=gold_answers(study, of) if rules.gold_share_below is not None else {},
     )
 
 
@@ -121,18 +136,19 @@ def read_left_out(
     posted: bool | None = None,
     shares_items: bool | None = None,
     by_rule: Mapping[int, Sequence[str]] | None = None,
+    of: Collection[int] | None = None,
 ) -> LeftOut:
     """Three queries; one more if items lie in several hits, and up to three for exclusion rules. ``posted``,
     ``shares_items``, ``by_rule``: whether the study is on a platform, whether items lie in several hits, and
     `excluded_by_rule`, if that is known."""
-    by_rule = excluded_by_rule(study) if by_rule is None else by_rule
+    by_rule = excluded_by_rule(study, of) if by_rule is None else by_rule
     posted = is_posted(study) if posted is None else posted
     parts: list[QuerySet[Any, Any]] = [
-        excluded_submissions(study).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
-        extra_submissions(study).annotate(why=_reason("extra")).values_list("pk", "why"),
+        excluded_submissions(study, of).annotate(why=_reason("excluded")).values_list("submission_id", "why"),
+        extra_submissions(study, of).annotate(why=_reason("extra")).values_list("pk", "why"),
     ]
     if posted:
-        unconfirmed_there = unconfirmed_submissions(study).order_by().annotate(why=_reason("unconfirmed"))
+        unconfirmed_there = _unconfirmed(study, of).annotate(why=_reason("unconfirmed"))
         parts.append(unconfirmed_there.values_list("pk", "why"))
     ids_by_reason: dict[str, set[int]] = {"unconfirmed": set(), "excluded": set(), "extra": set()}
     for pk, why in parts[0].union(*parts[1:], all=True):
@@ -144,8 +160,8 @@ def read_left_out(
         "extra": extra - unconfirmed - excluded,
         "excluded_by_rule": set(by_rule) - unconfirmed - excluded - extra,
     }
-    submissions = _left_out(study, by_rule, posted=posted)
-    repeated = [] if shares_items is False else repeated_ratings(study, submissions, shares_items)
+    submissions = _left_out(study, by_rule, posted=posted, of=of)
+    repeated = [] if shares_items is False else repeated_ratings(study, submissions, shares_items, of=of)
     return LeftOut(by_reason, len(excluded), repeated, submissions)
 
 
@@ -180,6 +196,7 @@ def repeated_ratings(
     shares_items: bool | None = None,
     *,
     numeric: bool = True,
+    of: Collection[int] | None = None,
 ) -> list[int]:
     """Ids of the ratings of main items that their worker had rated in an earlier submission that counts.
 
@@ -193,6 +210,7 @@ def repeated_ratings(
         return []
     counting = Rating.objects.filter(study=study, item__role=Item.Role.MAIN)
     counting = counting.filter(value__isnull=False) if numeric else counting
+    counting = counting if of is None else counting.filter(submission__participant__in=of)
     counting = counting.exclude(submission__in=left_out_submissions(study) if left_out is None else left_out).order_by()
     first = counting.values("participant", "item").annotate(first=Min("submission"), last=Max("submission"))
     several = {(who, item): first for who, item, first, last in first.filter(last__gt=F("first")).values_list(*_FIRST)}
@@ -207,11 +225,13 @@ def repeated_ratings(
 _FIRST = ("participant", "item", "first", "last")
 
 
-def gold_answers(study: Study) -> dict[str, tuple[int, int]]:
+def gold_answers(study: Study, of: Collection[int] | None = None) -> dict[str, tuple[int, int]]:
     """By pseudonym, how many answers to gold items are right, and how many there are."""
     items = Item.objects.filter(study=study, role=Item.Role.GOLD).values_list("pk", "payload")
     checks = {pk: check for pk, payload in items if (check := Check.of(payload.get(CHECK))) is not None}
     ratings: QuerySet[Rating, Any] = Rating.objects.filter(item__in=among(checks)).order_by("pk")
+    if of is not None:
+        ratings = ratings.filter(submission__participant__in=of)
     rows = ratings.values_list(
         "submission_id", "participant__pseudonym", "item_id", "question", "target", "value", "text"
     )

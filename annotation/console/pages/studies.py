@@ -21,8 +21,8 @@ from annotation.recruiting import changing_offers
 from annotation.recruiting.offered_work import objections, posted_on
 from annotation.results.answers_around_tasks import turned_away
 from annotation.results.tried_answers import training_size
-from annotation.review.fairness import comments_of, fairness_of
-from annotation.review.progress import ArmRow, arm_rows, progress
+from annotation.review.progress import ArmRow, arm_rows
+from annotation.review.study_progress import study_progress
 from annotation.shell.charts import hourly_bars
 from annotation.shell.page import (
     SignedIn,
@@ -38,15 +38,14 @@ from annotation.studies import storing as service
 from annotation.studies import studies_list
 from annotation.studies.pages.stepper import stepper
 from annotation.work import repeated_work
-from annotation.work.hourly_pay import arm_times
 from common.problems import Refused
 from common.words import counted
 
 Status = Study.Status
 POLLED = (Status.LIVE, Status.PAUSED)
-#: How often an open page of a study asks for its progress. The server counts the submissions each time, so it is asked
-#: less often where there are many: one more second for every so many.
-POLL_SECONDS, MOST_POLL_SECONDS, SUBMISSIONS_PER_SECOND = 4, 300, 2_500
+#: How often an open page of a study asks for its progress: one more second for every so many submissions, because more
+#: of them come from more workers.
+POLL_SECONDS, MOST_POLL_SECONDS, SUBMISSIONS_PER_SECOND = 4, 20, 25_000
 
 
 @require_safe
@@ -88,16 +87,17 @@ def progress_fragment(request: SignedIn, study: Study) -> HttpResponse:
 def progress_context(
     study: Study, *, arms: Sequence[ArmRow] | None = None, posted: bool | None = None
 ) -> dict[str, object]:
-    times = arm_times(study)
-    figures = progress(study, times=times, arms=arms, posted=posted)
+    progress = study_progress(study, arms=arms, posted=posted)
     return {
-        "progress": figures,
-        "bars": hourly_bars(figures.per_hour),
+        "progress": progress.figures,
+        "bars": hourly_bars(progress.figures.per_hour),
         "polled": study.status in POLLED,
-        "poll_seconds": poll_seconds(figures.submitted),
+        "poll_seconds": poll_seconds(progress.figures.submitted),
         "minimum_pay": settings.MINIMUM_HOURLY_PAY,
-        "fairness": fairness_of(study, times),
-        "comments": comments_of(study),
+        "fairness": progress.fairness,
+        "comments": progress.comments,
+        "counted_at": progress.counted_at,
+        "behind": progress.behind,
         "turned_away": turned_away(study) if asked_around(study).gates or training_size(study) else {},
     }
 

@@ -1,7 +1,9 @@
-"""``manage.py simulate SLUG``: simulated workers do a live study over HTTP."""
+"""``manage.py simulate SLUG``: simulated workers do a live study."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +14,7 @@ from tqdm import tqdm
 from annotation.models import Study
 from annotation.studies.staffing import staffing_by_arm
 from annotation.work.bots import Mix, Tally, simulate_workers
+from annotation.work.direct_bots import can_answer_directly, simulate_directly
 from common.commands import written_out
 from common.words import counted, duration
 
@@ -20,14 +23,18 @@ MOST_ROUNDS = 5
 
 
 class Command(BaseCommand):
-    help = "Let simulated workers do a live study through its real pages. Their data are marked as simulated."
+    help = "Let simulated workers do a live study. Their data are marked as simulated."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("slug", help="the study's short name")
         parser.add_argument("--workers", type=int, help="how many workers (default: enough to finish the study)")
         parser.add_argument("--at-once", type=int, default=8, help="how many workers at a time (default 8)")
         parser.add_argument("--seed", type=int, default=1, help="the same seed gives the same workers (default 1)")
-        parser.add_argument("--base-url", default=settings.BASE_URL, help=f"the server (default {settings.BASE_URL})")
+        parser.add_argument(
+            "--base-url",
+            help="answer through the pages of this server, which takes longer; without it, the same is stored "
+            f"without pages. Studies with suggestions or questionnaires need pages (default {settings.BASE_URL})",
+        )
         parser.add_argument("--careful", type=float, default=0.7, help="share of careful workers (default 0.7)")
         parser.add_argument("--noisy", type=float, default=0.2, help="share of noisy workers (default 0.2)")
         parser.add_argument("--careless", type=float, default=0.1, help="share of careless workers (default 0.1)")
@@ -64,11 +71,13 @@ class Command(BaseCommand):
         """Runs the requested number of workers, or enough to finish the study. The last place may be on a hit that all
         remaining workers have already done, so more workers start until no place is left."""
         tally, left = Tally(), places_left(study)
+        simulate: Callable[..., Tally] = simulate_directly
+        if options["base_url"] or not can_answer_directly(study):
+            simulate = partial(simulate_workers, base_url=options["base_url"] or settings.BASE_URL)
         with tqdm(total=left, unit=" hits", disable=None) as bar:
             for _ in range(1 if workers else MOST_ROUNDS):
-                came = simulate_workers(
+                came = simulate(
                     study=study,
-                    base_url=options["base_url"],
                     workers=workers or min(workers_needed(study), left),
                     mix=mix,
                     seed=options["seed"],

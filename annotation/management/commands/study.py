@@ -33,8 +33,8 @@ from annotation.results.paper_folder import write_study_paper
 from annotation.review import paying, quality_control
 from annotation.review import payments_due as payments
 from annotation.review.payment_file import payments_csv
-from annotation.review.progress import progress as progress_of
 from annotation.review.quality_findings import quality_of
+from annotation.review.study_progress import study_progress
 from annotation.studies import item_sources, launching, outputs
 from annotation.studies import storing as service
 from annotation.studies.applying import apply
@@ -341,7 +341,7 @@ class Command(ReviewActions):
             self.say(output.study_lines(Study.objects.order_by("slug")))
             return
         study = study_called(slug)
-        progress = progress_of(study)
+        progress = study_progress(study).figures
         if json:
             figures = {"slug": study.slug, "status": study.status} | progress.as_json()
             self.say([json_module.dumps(figures, indent=2)])
@@ -374,7 +374,7 @@ class Command(ReviewActions):
         self, *, slug: str, code: str, state: str, out: str, worker_ids: bool, mark_paid: bool, dry_run: bool
     ) -> None:
         study = study_called(slug)
-        if code and not payments.payments(study, code=code).exists():
+        if code and not payments.payable(study, code=code).exists():
             raise CommandError(f"No worker of {slug} has the completion code “{code[:40]}”. Check its spelling.")
         if mark_paid or dry_run:
             self.mark_paid(study, code=code, state=state, dry_run=dry_run, asked=mark_paid)

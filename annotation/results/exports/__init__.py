@@ -6,9 +6,9 @@ page), ``turns`` (one row per line of a story), ``events`` (one row per change o
 ``final`` (one row per item and label of a coding study), ``questionnaires`` (one row per answer before or after the
 tasks), ``spans`` (one row per mark in a text), ``judges`` (one row per answer of a language model), ``tries`` (one row
 per answer of the training, or to an item that explains), each as CSV, JSON lines or Parquet. Task types add tables of
-their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive that
-`analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use does
-not grow with the size of the study.
+their own, such as ``cyoa-script`` for the script of one paper's authors. ``bundle`` is everything in one zip archive
+that `analysis.data.read_bundle` reads; ``dataset`` has the tables as Parquet with a card. All are streamed: memory use
+does not grow with the size of the study.
 """
 
 from __future__ import annotations

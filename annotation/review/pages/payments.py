@@ -16,7 +16,7 @@ from annotation.access import SEES_PAYMENTS, Capability, capabilities_in, studie
 from annotation.audit import record
 from annotation.models import Study
 from annotation.recruiting.pay_states import PAY_STATES
-from annotation.review import payments_due
+from annotation.review import payment_lists, payments_due
 from annotation.review.paying import Expected, mark_paid
 from annotation.review.payment_file import payments_csv
 from annotation.review.receipts import write_receipts
@@ -32,14 +32,14 @@ FILTERS = {"": "All", **{state: PAY_STATES[state] for state in payments_due.STAT
 def payments(request: SignedIn, study: Study) -> HttpResponse:
     state, code = _narrowed(request)
     number = request.GET.get("page", "1")
-    page, rows = payments_due.payment_page(
+    page, rows = payment_lists.payment_page(
         study, state=state, code=code, number=int(number) if number.isdecimal() and len(number) < 10 else 1
     )
     payable = studies_of(request.user, SEES_PAYMENTS)
     context = {
         "page": page,
         "rows": rows,
-        "totals": payments_due.totals(study),
+        "totals": payment_lists.totals(study),
         "pays": study.hits.filter(reward__gt=0).exists(),
         "choices": FILTERS,
         "chosen": state,
@@ -85,7 +85,11 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
         what = f"{counted(paid.hits, 'hit')} of {whom} marked as paid: {money(paid.total)}."
         messages.success(request, what)
         return redirect("console_payments", study.slug)
-    owed = payments_due.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
+    owed = (
+        payments_due.due(study, pseudonym=pseudonym, with_excluded=with_excluded)
+        if pseudonym
+        else payment_lists.due_to_everybody(study)
+    )
     unpaid = payments_due.payable(study).filter(pseudonym=pseudonym)
     row = payments_due.rows_of(study, unpaid) if pseudonym else []
     if pseudonym and not row:

@@ -89,7 +89,7 @@ def submission(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     )
     latest = next(iter(shown_submission.reviews.all()), None)
     instrument = Instrument.of(study, shown_submission.participant.arm)
-    rules = excluded_by_rule(study).get(shown_submission.pk, [])
+    rules = excluded_by_rule(study, [shown_submission.participant_id]).get(shown_submission.pk, [])
     chosen_filter = filter_of(study, request.GET)
     queue = chosen_filter if chosen_filter.narrows else submission_lists.Filter(show="flagged")
     context = {

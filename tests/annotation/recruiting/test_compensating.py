@@ -15,7 +15,8 @@ from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.mturk.platform import Mturk
 from annotation.recruiting import deciding_on_platform, syncing
 from annotation.recruiting.compensating import compensate, note_paid
-from annotation.review.payments_due import payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import payable, payment_rows
 from common.problems import Invalid
 from marketplace.models import Hit as MarketHit
 from marketplace.models import Worker as MarketWorker
@@ -176,7 +177,7 @@ def test_a_compensation_for_work_without_a_submission_is_listed_too(
     accepted = market.accept(hit=MarketHit.objects.get(hit_id=owed.external_id), worker=worker)
     market.submit(assignment_id=accepted.assignment_id, answers={})
     assert note_paid(study=work.hit.study, platform=api) == 1
-    (row,) = payment_rows(work.hit.study, list(payments(work.hit.study)))
+    (row,) = payment_rows(work.hit.study, list(payable(work.hit.study)))
     assert (row.pseudonym, row.paid, row.extra, row.state) == (
         work.participant.pseudonym,
         Decimal("0.300"),

@@ -17,7 +17,7 @@ from annotation.platforms import PlatformTrouble
 from annotation.platforms.prolific.platform import Prolific
 from annotation.recruiting import adding_ratings, deciding_on_platform, publishing, syncing
 from annotation.recruiting.lost_places import replace_lost
-from annotation.review.payments_due import payment_rows, payments
+from annotation.review.payments_due import payable, payment_rows
 from annotation.studies.storing import change_study
 from annotation.tokens import participant_token
 from common.problems import Invalid
@@ -241,7 +241,7 @@ def test_no_list_names_an_amount_for_partly_paid_work(prolific: Prolific, server
     session = server.submit(posting.external_id, ANN, status="PARTIALLY APPROVED")
     work = send_claim(posting, ANN, session)
     syncing.sync_study(study=posting.study, platform=prolific)
-    [row] = payment_rows(posting.study, list(payments(posting.study, state="partly_paid")))
+    [row] = payment_rows(posting.study, list(payable(posting.study, state="partly_paid")))
     assert (row.state, row.hits_partly) == ("partly_paid", 1)
     assert not (row.paid or row.due or row.open)
     [line] = csv.DictReader(run("payments", "w").splitlines())

@@ -26,7 +26,8 @@ from annotation.review.decision_file_export import AFTER, BEFORE, batch_csv
 from annotation.review.decision_files import read_decisions
 from annotation.review.pay_decisions import decide_pay
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import due, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import due
 from annotation.review.review_queue import preview_of
 from annotation.table_files import read_table
 from common.problems import Invalid

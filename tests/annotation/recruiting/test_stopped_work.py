@@ -21,7 +21,8 @@ from annotation.recruiting.syncing import sync_study
 from annotation.results.frames import study_data
 from annotation.review import paying as payments_service
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import Due, due, payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import Due, due, payable, payment_rows
 from annotation.tokens import participant_token
 from annotation.work.part_pay import stop_for_part_pay, unpaid_parts
 from common.problems import Invalid
@@ -146,7 +147,7 @@ def test_the_page_of_differences_pays_them_and_then_no_longer_lists_them(
     assert there in page
     assert 'value="0.30"' in page
     assert "early. This pays for the part that you did." in page
-    (row,) = payment_rows(study, list(payments(study)))
+    (row,) = payment_rows(study, list(payable(study)))
     assert (row.hits_due, row.due) == (1, PART)
     form = {"work": str(work.pk), "amount": "0.30", "reason": REASON}
     client.post(reverse("console_compensate", args=[study.slug]), form)

@@ -8,10 +8,23 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Assignment, Participant, QuestionnaireReply, Rating, Study, Submission, TriedPage
+from annotation.models import (
+    Assignment,
+    Draft,
+    Flag,
+    Output,
+    Participant,
+    QuestionnaireReply,
+    Rating,
+    Step,
+    Study,
+    Submission,
+    TriedPage,
+)
 from annotation.task_types.registry import all_types
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.bots import Bot, BotError, Browser, Mix, TurnedAway, simulate_workers
+from annotation.work.direct_bots import can_answer_directly, simulate_directly
 from tests.annotation.quality_helpers import GOLD, MAIN
 from tests.annotation.questionnaire_helpers import COUNT, REMARK, asking_study
 from tests.annotation.training_helpers import TRAINING, training_study
@@ -29,6 +42,44 @@ def test_bots_finish_a_study_and_are_marked(live_server: Any) -> None:
     assert set(Participant.objects.values_list("synthetic", "worker__synthetic")) == {(True, True)}
     assert Rating.objects.filter(question="diversity").count() == 12
     assert Rating.objects.filter(question="diversity", seconds__gt=0).count() == 12
+
+
+def stored_work(study: Study) -> dict[str, Any]:
+    """What simulated workers left, without what is random or measured: ids, seeds, codes, order and times."""
+    of_study = {"participant__study": study}
+    assignments = Assignment.objects.filter(**of_study).order_by("participant__worker__pk", "hit__position")
+    ratings = Rating.objects.filter(**of_study).order_by("participant", "item__external_id", "question", "target")
+    steps = Step.objects.filter(assignment__participant__study=study)
+    return {
+        "participants": list(study.participants.order_by("pk").values_list("synthetic", "profile", "arm__position")),
+        "assignments": list(assignments.values_list("hit__position", "state", "attempt", "extra")),
+        "hits": list(study.hits.order_by("position").values_list("position", "n_live", "n_submitted")),
+        "ratings": list(
+            ratings.values_list("participant__profile", "item__external_id", "question", "target", "value", "seconds")
+        ),
+        "steps": sorted(steps.values_list("number", "name")),
+        "flags": Flag.objects.filter(submission__study=study).count(),
+        "drafts": Draft.objects.filter(assignment__participant__study=study).count(),
+        "outputs": Output.objects.filter(study=study).count(),
+    }
+
+
+def test_workers_who_answer_without_pages_store_what_pages_store(live_server: Any) -> None:
+    """The same seed gives the same workers, who give the same answers. One at a time, so that nobody is faster."""
+    study = make_study(slug="same", items=4, ratings_per_item=2, hits_per_worker=None)
+    options: dict[str, Any] = {"workers": 2, "mix": Mix(), "seed": 3, "at_once": 1}
+    assert can_answer_directly(study)
+    simulate_directly(study=study, **options)
+    directly = stored_work(study)
+    Study.objects.filter(pk=study.pk).update(slug="other")
+    paged = make_study(slug="same", items=4, ratings_per_item=2, hits_per_worker=None)
+    assert simulate_workers(study=paged, base_url=live_server.url, **options).problems == []
+    assert stored_work(paged) == directly
+    assert len(directly["assignments"]) == 8
+
+
+def test_studies_with_questions_around_the_tasks_need_pages() -> None:
+    assert not can_answer_directly(asking_study())
 
 
 def walk(study: Study, live_server: Any, name: str = "bot", **kwargs: Any) -> Bot:

@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from annotation.models import Assignment, AuditEntry, PartPayment, Payment, Study
 from annotation.review.paying import mark_paid
-from annotation.review.payments_due import due, payment_rows, payments, totals
+from annotation.review.payment_lists import totals
+from annotation.review.payments_due import due, payable, payment_rows
 from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.part_pay import part_of_reward, stop_for_part_pay, unpaid_parts
 from common.problems import Invalid
@@ -170,7 +171,7 @@ def test_it_is_listed_paid_once_and_shown_as_paid() -> None:
     stop(begun(study))
     owed = due(study)
     assert (owed.hits, owed.workers, owed.total) == (1, 1, D("0.30"))
-    (row,) = payment_rows(study, list(payments(study)))
+    (row,) = payment_rows(study, list(payable(study)))
     assert (row.hits_done, row.hits_due, row.due, row.state) == (0, 1, D("0.30"), "to_pay")
 
     mark_paid(study=study, actor="ann", code=row.code)
@@ -182,7 +183,7 @@ def test_it_is_listed_paid_once_and_shown_as_paid() -> None:
         PartPayment.objects.get(),
         None,
     )
-    (row,) = payment_rows(study, list(payments(study)))
+    (row,) = payment_rows(study, list(payable(study)))
     assert (row.hits_due, row.due, row.paid) == (0, D(0), D("0.30"))
     assert (due(study).hits, unpaid_parts(study).count(), totals(study)["unmatched"]) == (0, 0, 0)
     with pytest.raises(Invalid):
