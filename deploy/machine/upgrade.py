@@ -118,14 +118,17 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
         if isinstance(error, Failure):
             raise Failure(f"{error}\n\nThe upgrade failed, and {old.name} runs again with its data.") from None
         raise
+    finish(layout, steps, old, new)
     away, took = time.monotonic() - stopped, time.monotonic() - began
+    steps.say(f"\n{new.name} runs. The server was away for {away:.0f} s; everything took {took:.0f} s.")
+    steps.say(f"The backup from before is {backup}. script/rollback goes back to {old.name}.")
+
+
+def finish(layout: Layout, steps: Steps, old: Path, new: Path) -> None:
+    """Makes this the upgrade that ``script/rollback`` undoes, and deletes versions that nobody needs any more."""
     layout.unfinished.replace(layout.record)
     touch(new)
     prune(layout, steps, kept={old, new})
-    steps.say(
-        f"\n{new.name} runs. The server was away for {away:.0f} s; everything took {took:.0f} s.\n"
-        f"The backup from before is {backup}. script/rollback goes back to {old.name}."
-    )
 
 
 def back_up(layout: Layout, steps: Steps, release: Path, name: str, *, new_tables: bool) -> Path:
