@@ -77,15 +77,7 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
     if new == old:
         steps.say(f"\n{new.name} is running already. Nothing was changed.")
         return
-    steps.step("2. Install its packages, while the old version runs")
-    try:
-        install_packages(layout, steps, new, models=has_models(old))
-        settings = layout.environment()
-        output(manage(layout, new, "check"), user=layout.user, environment=settings)
-    except (Failure, KeyboardInterrupt):
-        discard(layout, new)
-        raise
-    changes = not succeeds(*manage(layout, new, "migrate", "--check"), user=layout.user, environment=settings)
+    changes = install_beside(layout, steps, old, new)
     services = services_of(layout, steps)
     steps.step("3. Back up" + (", with the server stopped, because the new version changes tables" if changes else ""))
     stopped = time.monotonic()
@@ -118,14 +110,30 @@ def upgrade(layout: Layout, steps: Steps, *, source: Source, version: str) -> No
         if isinstance(error, Failure):
             raise Failure(f"{error}\n\nThe upgrade failed, and {old.name} runs again with its data.") from None
         raise
+    finish(layout, steps, old, new)
     away, took = time.monotonic() - stopped, time.monotonic() - began
+    steps.say(f"\n{new.name} runs. The server was away for {away:.0f} s; everything took {took:.0f} s.")
+    steps.say(f"The backup from before is {backup}. script/rollback goes back to {old.name}.")
+
+
+def install_beside(layout: Layout, steps: Steps, old: Path, new: Path) -> bool:
+    """Installs the new version's packages while the old one runs. Returns whether the new one changes tables."""
+    steps.step("2. Install its packages, while the old version runs")
+    environment = layout.environment()
+    try:
+        install_packages(layout, steps, new, models=has_models(old))
+        output(manage(layout, new, "check"), user=layout.user, environment=environment)
+    except (Failure, KeyboardInterrupt):
+        discard(layout, new)
+        raise
+    return not succeeds(*manage(layout, new, "migrate", "--check"), user=layout.user, environment=environment)
+
+
+def finish(layout: Layout, steps: Steps, old: Path, new: Path) -> None:
+    """Makes this the upgrade that ``script/rollback`` undoes, and deletes versions that nobody needs any more."""
     layout.unfinished.replace(layout.record)
     touch(new)
     prune(layout, steps, kept={old, new})
-    steps.say(
-        f"\n{new.name} runs. The server was away for {away:.0f} s; everything took {took:.0f} s.\n"
-        f"The backup from before is {backup}. script/rollback goes back to {old.name}."
-    )
 
 
 def back_up(layout: Layout, steps: Steps, release: Path, name: str, *, new_tables: bool) -> Path:
