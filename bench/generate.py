@@ -325,6 +325,9 @@ class Numbers:
     def encode(self, text: str) -> list[int]:
         return [int(each) for each in text.split()]
 
+    def conversation(self, messages: Sequence[tuple[str, str]]) -> list[int] | None:
+        return None
+
     def decode(self, tokens: Sequence[int]) -> str:
         return " ".join(map(str, tokens))
 

@@ -33,7 +33,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "llama.cpp, 1 thread": {"backend": "llama_cpp", "options": {"context": 512, "threads": 1}},
     "llama.cpp, 2 threads": {"backend": "llama_cpp", "options": {"context": 512, "threads": 2}},
 }
-LIMITS = {"max_new_tokens": 60, "stop": "sentence", "min_words": 4}
+LIMITS: dict[str, Any] = {"max_new_tokens": 60, "stop": "sentence", "min_words": 4}
 
 
 def main() -> None:

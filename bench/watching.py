@@ -19,7 +19,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from bench.console_at_size import fill, start_django
+from bench.console_at_size import start_django
+from bench.console_data import fill
 
 TOKEN = "a-token-of-the-monitor-0123"  # noqa: S105 - of this bench alone
 
@@ -32,7 +33,7 @@ def main() -> None:
     parser.add_argument("--task", choices=("fill", "measure"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.task == "fill":
-        fill(options.submissions)
+        fill(options.submissions, 1)
         return
     if options.task == "measure":
         print(json.dumps({**scrapes(), **requests(options.requests)}, indent=1))

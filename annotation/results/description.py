@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -35,8 +36,7 @@ def describe_study(study: Study) -> StudyDescription:
     instruments = instruments_of(study, arms)
     whole_study, task = instruments[0], instruments[0].task
     questions, questionnaires = questions_of(instruments), describe_questionnaires(whole_study.asked)
-    around = (question for questionnaire in questionnaires for question in questionnaire.questions)
-    topics = [question.topic for question in (*questions, *around)]
+    topics = [question.topic for question in chain(questions, *(around.questions for around in questionnaires))]
     ways_in = recruitment_of(study)
     sections: list[ReportSection] = []
     for instrument in instruments:

@@ -110,12 +110,6 @@ def _figures(
     work = work_by_state(Assignment.objects.filter(pk__in=_OPEN, hit__study=study), now)
     states, of_simulated = sums_by_state(work, lambda row: True), sums_by_state(work, lambda row: row.simulated)
     per_hour, simulated_per_hour = submissions_per_hour(Submission.objects.filter(study=study), now)
-    flags: Counter[str] = Counter()
-    for (reasons,) in totals.rows("flags"):
-        flags.update(reasons)
-    left_out = Counter(dict.fromkeys(LEFT_OUT, 0))
-    for (reasons,) in totals.rows("left_out"):
-        left_out.update(reasons)
     return Progress(
         **slow["items"],
         missing=slow["missing"],
@@ -131,11 +125,11 @@ def _figures(
         ratings=RatingCounts(
             both["ratings"], both["ratings"] - both["ratings_out"], people["ratings"] - people["ratings_out"]
         ),
-        left_out=dict(left_out),
+        left_out=dict.fromkeys(LEFT_OUT, 0) | _by_reason(totals, "left_out"),
         workers=both["workers"],
         workers_synthetic=simulated["workers"],
         flagged=both["flagged"],
-        flags=dict(sorted(flags.items())),
+        flags=dict(sorted(_by_reason(totals, "flags").items())),
         excluded=both["excluded"],
         released=both["released"],
         extra=both["extra"],
@@ -152,6 +146,14 @@ def _figures(
         arms=arms_in_progress(arms, work),
         pay=pay_of(study, times),
     )
+
+
+def _by_reason(totals: Totals, name: str) -> dict[str, int]:
+    """The sums of counts by reason, over all workers."""
+    sums: Counter[str] = Counter()
+    for (reasons,) in totals.rows(name):
+        sums.update(reasons)
+    return dict(sums)
 
 
 def _work_of_workers(totals: Totals) -> dict[str, list[tuple[Decimal, float, int]]]:

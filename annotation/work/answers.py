@@ -126,17 +126,16 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
 
 def _is_before_first(work: OpenWork) -> bool:
     """Whether something comes before the first step. No query if the study has nothing there."""
-    if due_before(work.participant_id, work.instrument.asked) is not None:
-        return True
-    return training_due(work.participant_id, work.arm_id, work.instrument) is not None
+    questionnaire = due_before(work.participant_id, work.instrument.asked)
+    return bool(questionnaire or training_due(work.participant_id, work.arm_id, work.instrument))
 
 
 def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, feedback: str) -> Outcome:
     """Store valid answers to the step that is due, or a try at it that gets an explanation."""
     number, before, answers, now = sending.number, sending.before, sending.answers, timezone.now()
-    columns = {"study": work.study_id, "participant": work.participant_id}
+    who = {"study": work.study_id, "participant": work.participant_id}
     tried = take_try(
-        work.instrument, walk, sending, assignment_id=work.id, columns=columns, item_ids=work.item_ids, now=now
+        work.instrument, walk, sending, assignment_id=work.id, columns=who, item_ids=work.item_ids, now=now
     )
     if tried.explains:
         if tried.rows:
@@ -149,7 +148,7 @@ def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, f
     completion = _completion(work, walk, step, now, feedback=feedback) if complete else []
     _store(work, step, now, [*_tried_pages(work, tried), *uses], completion)
     if page.pulls:
-        # A page with a button can be sent while suggestions are on their way. Nobody would see them any more.
+        # A page with a button can be sent while suggestions are on their way, which nobody would see any more.
         cancel_offers(assignments=[work.id], number=number)
     if complete:
         if work.announced:
@@ -164,12 +163,10 @@ def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, f
 
 def _tried_pages(work: OpenWork, tried: TryTaken) -> list[sql.Statement]:
     """Stores a try. Fails if the assignment is no longer open, in the same way as `_store`."""
-    found = sql.Found(f"({sql.locked(_IF_WORKED_ON)})", (work.id,))
-    return (
-        [sql.insertion(TriedPage, *({"assignment": found, "training": False, **row} for row in tried.rows))]
-        if tried.rows
-        else []
-    )
+    if not tried.rows:
+        return []
+    open_work = {"assignment": sql.Found(f"({sql.locked(_IF_WORKED_ON)})", (work.id,)), "training": False}
+    return [sql.insertion(TriedPage, *(open_work | row for row in tried.rows))]
 
 
 def _reopened(work: OpenWork) -> OpenWork | None:

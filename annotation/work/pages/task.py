@@ -16,17 +16,18 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from annotation.instrument import live_instrument
+from annotation.instrument import Instrument, Walk, live_instrument
 from annotation.languages import gettext as _
 from annotation.languages import marked, speak
 from annotation.task_types.questions import clean_text
 from annotation.tokens import FormToken, Seat, form_token, read_form_token, read_participant_token, read_seat
 from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.answers import submit_step
-from annotation.work.asking_again import explanation_of
+from annotation.work.asking_again import Explanation, explanation_of
 from annotation.work.drafts import save_draft
 from annotation.work.ending import return_assignment
 from annotation.work.gold_feedback import feedback_on
+from annotation.work.judging import Feedback
 from annotation.work.offers import open_page
 from annotation.work.pages.done import done_page
 from annotation.work.pages.edits import FIELD as EDITS
@@ -171,17 +172,10 @@ def _step_page(
         raise LookupError(f"{instrument.task.name} has no page {due.number + 1}, but its hit is not complete")
     seconds_left = max(0, int((due.expires_at - timezone.now()).total_seconds()))
     on_platform = read_seat(token).assignment is not None
-    # Who has sent some pages, or has only this one to send, can finish whoever has the place.
-    can_finish = due.number or steps == 1
-    time_is_up = PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
+    time_is_up = _time_is_up(due.number, steps, on_platform=on_platform)
     rule, fixed = position.part_pay, position.part_pay_amount
-    typed = values or due_page.initial
-    before = given_answers(due.assignment_id)[: due.number] if instrument.gold_feedback or instrument.loud else []
-    again = explanation_of(instrument, walk, assignment_id=due.assignment_id, number=due.number, before=before)
-    if again is not None:
-        typed = {**again.typed, **values}
-    shows_gold = instrument.gold_feedback and due.number
-    gold = feedback_on(instrument, walk.shown, before) if shows_gold else []
+    again, gold = _explained(instrument, walk, due)
+    typed = {**again.typed, **values} if again else values or due_page.initial
     work_address = reverse("work", args=[token])
     context = {
         **UNUSED,
@@ -215,6 +209,19 @@ def _step_page(
         **(recording_context(instrument, due_page, due.assignment_id, due.number) if opened.waiting is None else {}),
     }
     return page(due_page.template, context, status=status)
+
+
+def _time_is_up(number: int | None, steps: int, *, on_platform: bool) -> Notice:
+    """Who has sent some pages, or has only this one to send, can finish whoever has the place."""
+    can_finish = number or steps == 1
+    return PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
+
+
+def _explained(instrument: Instrument, walk: Walk, due: OpenStep) -> tuple[Explanation | None, list[Feedback]]:
+    """What was not right on this page, if it asks again, and what the study says about gold on the pages before."""
+    before = given_answers(due.assignment_id)[: due.number] if instrument.gold_feedback or instrument.loud else []
+    again = explanation_of(instrument, walk, assignment_id=due.assignment_id, number=due.number, before=before)
+    return again, feedback_on(instrument, walk.shown, before) if instrument.gold_feedback and due.number else []
 
 
 # --- what workers send ---
