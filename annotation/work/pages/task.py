@@ -211,7 +211,7 @@ def _step_page(
     return page(due_page.template, context, status=status)
 
 
-def _time_is_up(number: int | None, steps: int, *, on_platform: bool) -> Notice:
+def _time_is_up(number: int, steps: int | None, *, on_platform: bool) -> Notice:
     """Who has sent some pages, or has only this one to send, can finish whoever has the place."""
     can_finish = number or steps == 1
     return PLATFORM_TIME_IS_UP if on_platform else TIME_IS_UP_WITH_WORK if can_finish else TIME_IS_UP
