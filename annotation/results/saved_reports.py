@@ -41,9 +41,9 @@ from annotation.models import (
     TriedPage,
 )
 from annotation.results.paper_folder import save_paper
-from annotation.results.tried_answers import can_try
 from annotation.task_types.registry import get_type
 from annotation.work.left_out import left_out_submissions
+from annotation.work.training_rounds import can_try
 from generation.models import GenerationRun, Sample
 
 log = logging.getLogger(__name__)

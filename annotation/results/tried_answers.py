@@ -8,21 +8,12 @@ from typing import Any
 
 from analysis.description import TrainingDescription
 from analysis.study_tables import TryRow
-from annotation.instrument import Instrument
-from annotation.models import Item, Participant, Study, TriedPage
+from annotation.models import Participant, Study, TriedPage
 from annotation.results.row_pages import pages_by_pk
 from annotation.task_types.questionnaires import Training
+from annotation.work.training_rounds import can_try, training_size
 
 CHUNK = 5_000
-
-
-def can_try(study: Study) -> bool:
-    """Whether the study has a training, or items that explain."""
-    return bool(Instrument.of(study).loud) or training_size(study) > 0
-
-
-def training_size(study: Study) -> int:
-    return Item.objects.filter(study=study, role=Item.Role.TRAINING).count()
 
 
 def describe_training(study: Study, training: Training) -> TrainingDescription | None:

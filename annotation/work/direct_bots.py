@@ -2,7 +2,8 @@
 
 They call what the workers' pages call: to enrol, to get the next hit, to check and store each page. So arms, places,
 limits, balance, flags and ratings come from the same code. Only what HTTP and templates do is left out. Studies whose
-pages show live suggestions, or that ask questions around the tasks, need the pages: see `annotation.work.bots`.
+pages show live suggestions, or that ask questions around the tasks, train, or explain what was not right, need the
+pages: see `annotation.work.bots`.
 """
 
 from __future__ import annotations
@@ -24,11 +25,12 @@ from annotation.work.allocation import NotAdmitted, NothingLeft, accept_next, en
 from annotation.work.answers import submit_step
 from annotation.work.bots import BotError, Mix, Tally, TurnedAway, timing
 from annotation.work.standing import given_answers
+from annotation.work.training_rounds import can_try
 
 
 def can_answer_directly(study: Study) -> bool:
     """Whether simulated workers can do this study without pages."""
-    return not asks_for_offers(study) and not asked_around(study)
+    return not asks_for_offers(study) and not asked_around(study) and not can_try(study)
 
 
 def simulate_directly(

@@ -11,11 +11,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.instrument import HitItems, Instrument, Walk, training_items
-from annotation.models import TriedPage
+from annotation.models import Item, Study, TriedPage
 from annotation.task_types.base import Answers, Page, Shown
 from annotation.task_types.checks import check_of
 from annotation.task_types.items import Json
 from annotation.work.judging import Judge
+
+
+def can_try(study: Study) -> bool:
+    """Whether the study has a training, or items that explain."""
+    return bool(Instrument.of(study).loud) or training_size(study) > 0
+
+
+def training_size(study: Study) -> int:
+    return Item.objects.filter(study=study, role=Item.Role.TRAINING).count()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ from annotation.platforms.paying_accounts import paying_account
 from annotation.recruiting import changing_offers
 from annotation.recruiting.offered_work import objections, posted_on
 from annotation.results.answers_around_tasks import turned_away
-from annotation.results.tried_answers import training_size
 from annotation.review.progress import ArmRow, arm_rows
 from annotation.review.study_progress import study_progress
 from annotation.shell.charts import hourly_bars
@@ -38,6 +37,7 @@ from annotation.studies import storing as service
 from annotation.studies import studies_list
 from annotation.studies.pages.stepper import stepper
 from annotation.work import repeated_work
+from annotation.work.training_rounds import training_size
 from common.problems import Refused
 from common.words import counted
 

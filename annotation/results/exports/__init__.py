@@ -33,10 +33,10 @@ from annotation.results.exports.request import ExportError, Request
 from annotation.results.exports.spans import marks_texts, spans_file, spans_sheet
 from annotation.results.exports.tries import tries_sheet
 from annotation.results.exports.turns import turn_rules, turns_sheet
-from annotation.results.tried_answers import can_try
 from annotation.task_types.registry import get_type
 from annotation.work.edit_log import records_edits
 from annotation.work.left_out import left_out_submissions
+from annotation.work.training_rounds import can_try
 
 SHEETS = {
     "long": long_sheet,

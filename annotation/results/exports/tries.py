@@ -9,7 +9,8 @@ from itertools import islice
 
 from annotation.record_writers import Record, Sheet, utc
 from annotation.results.exports.request import ExportError, Request
-from annotation.results.tried_answers import can_try, try_rows
+from annotation.results.tried_answers import try_rows
+from annotation.work.training_rounds import can_try
 
 BATCH = 2_000
 COLUMNS = (

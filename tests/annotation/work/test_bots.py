@@ -78,8 +78,9 @@ def test_workers_who_answer_without_pages_store_what_pages_store(live_server: An
     assert len(directly["assignments"]) == 8
 
 
-def test_studies_with_questions_around_the_tasks_need_pages() -> None:
-    assert not can_answer_directly(asking_study())
+def test_studies_with_questions_around_the_tasks_or_a_training_need_pages() -> None:
+    assert not can_answer_directly(asking_study(after=[REMARK]))
+    assert not can_answer_directly(training_study())
 
 
 def walk(study: Study, live_server: Any, name: str = "bot", **kwargs: Any) -> Bot:
