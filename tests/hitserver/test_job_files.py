@@ -32,9 +32,9 @@ def job(tmp_path: Path) -> dict[str, str]:
     return {
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
         "FOLDER": str(tmp_path),
-        "HITSERVER_ENV_FILE": str(tmp_path / "settings"),
-        "HITSERVER_ROOT": str(tmp_path),
-        "HITSERVER_PYTHON": str(tmp_path / "python"),
+        "JOB_SETTINGS": str(tmp_path / "settings"),
+        "JOB_FOLDER": str(tmp_path),
+        "JOB_PYTHON": str(tmp_path / "python"),
         "SLURM_JOB_ID": "77",
         "SLURM_ARRAY_JOB_ID": "70",
         "SLURM_ARRAY_TASK_ID": "3",
@@ -74,7 +74,7 @@ def test_a_worker_that_ends_by_itself_is_not_requeued(job: dict[str, str], tmp_p
     assert not (tmp_path / "scontrol").exists()
 
 
-@pytest.mark.parametrize("name", ["HITSERVER_ENV_FILE", "HITSERVER_PYTHON"])
+@pytest.mark.parametrize("name", ["JOB_SETTINGS", "JOB_PYTHON"])
 def test_what_is_missing_is_named(job: dict[str, str], name: str) -> None:
     process = start(job | {name: "/nowhere"})
     _, shown = process.communicate(timeout=60)
