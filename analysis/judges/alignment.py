@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 #: A person counts with so many items, as in the source of the test.
 LEAST_ITEMS = 30
@@ -57,6 +55,10 @@ def alternative_annotator_test(
     Source: Calderon, Reichart & Dror 2025, "The alternative annotator test for LLM-as-a-judge", section 3.
     """
     advantages, p_values, left_out = [], [], 0
+    # Only this test needs these libraries, and to load them takes a second.
+    from scipy import stats
+    from statsmodels.stats.multitest import multipletests
+
     by_item = {
         item: (rows["worker"].to_numpy(), rows["value"].to_numpy())
         for item, rows in answers.groupby("item", sort=False)
@@ -142,4 +144,4 @@ def _correlation(first: pd.Series, second: pd.Series) -> float:
     both = first.notna() & second.notna()
     if both.sum() < LEAST_SHARED or first[both].nunique() < 2 or second[both].nunique() < 2:
         return math.nan
-    return float(stats.spearmanr(first[both], second[both]).statistic)
+    return float(first[both].rank().corr(second[both].rank()))

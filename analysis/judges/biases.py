@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from analysis.estimate import Estimate
 from analysis.inference import mean_estimate
@@ -61,7 +60,7 @@ def length_bias(difference: pd.Series, lengths: pd.Series) -> tuple[float, int]:
     of_items, of_lengths = difference[both], lengths[both]
     if len(both) < LEAST_ITEMS or of_lengths.nunique() < 2 or of_items.nunique() < 2:
         return math.nan, len(both)
-    return float(stats.spearmanr(of_items, of_lengths).statistic), len(both)
+    return float(of_items.rank().corr(of_lengths.rank())), len(both)
 
 
 def own_texts_bias(

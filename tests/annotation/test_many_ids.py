@@ -134,8 +134,8 @@ def test_an_action_starts(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_rules_may_exclude_many(sent: Submission, monkeypatch: pytest.MonkeyPatch) -> None:
     excluded = dict.fromkeys(ids_with(sent.pk), "too_fast")
-    monkeypatch.setattr(left_out, "excluded_by_rule", lambda study: excluded)
-    monkeypatch.setattr("annotation.review.submission_lists.excluded_by_rule", lambda study: excluded)
+    monkeypatch.setattr(left_out, "excluded_by_rule", lambda study, of=None: excluded)
+    monkeypatch.setattr("annotation.review.submission_lists.excluded_by_rule", lambda study, of=None: excluded)
     assert list(left_out_submissions(sent.study)) == [sent.pk]
     assert [row.pk for row in chosen(sent.study, Filter(show="rules"))] == [sent.pk]
 

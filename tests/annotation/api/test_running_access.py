@@ -12,8 +12,8 @@ from django.urls import reverse
 
 from accounts.models import ApiToken
 from annotation.api import running_urls
-from annotation.models import ApiJob, Membership, Study
-from generation.models import GenerationRun, Suggester
+from annotation.models import ApiJob, Judge, Membership, Study
+from generation.models import GenerationRun, LanguageModel, Suggester
 from tests.annotation.api.running_helpers import program, send
 from tests.annotation.console_helpers import as_role, make_user, signed_in
 from tests.factories import make_study, make_submission
@@ -87,6 +87,12 @@ OF_A_STUDY = [
     Row("POST", "api_exports", "viewer", "read", {"kind": "long"}),
     Row("GET", "api_export"),
     write("api_simulate", "editor", workers=1),
+    Row("GET", "api_judges"),
+    write("api_judges", "editor", model="m"),
+    write("api_judges_forecast", "editor", model="m"),
+    Row("GET", "api_judge"),
+    write("api_stop_judge", "editor"),
+    write("api_resume_judge", "editor"),
     Row("GET", "api_report"),
     Row("GET", "api_report_page"),
     Row("GET", "api_paper"),
@@ -130,6 +136,8 @@ def nothing_is_queued(monkeypatch: pytest.MonkeyPatch) -> None:
 def study() -> Study:
     study = make_study(items=1, ratings_per_item=3, hits_per_worker=None)
     make_submission(study=study)
+    model = LanguageModel.objects.create(name="judging", backend="transformers", source="x")
+    Judge.objects.create(study=study, name="a", model=model, arm=study.arms.get(), method="json", n_items=1)
     return study
 
 
@@ -138,6 +146,8 @@ def arguments(row: Row, study: Study) -> list[Any]:
         return [study.slug, study.submissions.get().pk]
     if row.name in ("api_worker", "api_exclude_worker", "api_include_worker", "api_message_worker"):
         return [study.slug, study.participants.get().pseudonym]
+    if row.name in ("api_judge", "api_stop_judge", "api_resume_judge"):
+        return [study.slug, study.judges.get().pk]
     return [study.slug, "long", "csv"] if row.name == "api_export" else [study.slug]
 
 

@@ -133,7 +133,7 @@ def test_the_same_number_of_queries_whatever_the_size() -> None:
             study_data(study)
         counts.append(len(queries))
 
-    assert counts == [17, 17]
+    assert counts == [22, 22]
 
 
 def test_every_table_has_a_method_that_makes_its_rows() -> None:

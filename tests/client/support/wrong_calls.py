@@ -155,7 +155,7 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
     ),
     "task_types_get": (
         lambda w: w.hits.task_type("likrt"),
-        "There is no task type “likrt”. Known types: abs_hds, asp_hds, comment_coding, con_test, cyoa,",
+        "There is no task type “likrt”. Known types: abs_hds, asp_hds, chat, comment_coding, con_test, cyoa,",
     ),
     "teams_list": (
         lambda w: list(w.hits.transport.rows("teams/", cursor="x")),
@@ -332,6 +332,15 @@ BEFORE_THE_WORK: dict[str, Wrong] = {
         lambda w: w.draft.set_team("nobodys"),
         "team: You are not an editor or an owner of a team “nobodys”. Send the short name of one of your",
     ),
+    "judges_list": (
+        lambda w: list(w.hits.transport.rows("studies/none/judges/")),
+        "slug: There is no study “none”, or your role in it does not allow this.",
+    ),
+    "judges_create": (lambda w: w.live.judges.create("none"), "model: There is no “none”. Known: "),
+    "judges_forecast": (lambda w: w.live.judges.forecast("none"), "model: There is no “none”. Known: "),
+    "judges_get": (lambda w: w.draft.judges.get(999), "id: There is no judge “999” that you can see."),
+    "judges_stop": (lambda w: w.draft.judges.stop(999), "id: There is no judge “999” that you can see."),
+    "judges_resume": (lambda w: w.draft.judges.resume(999), "id: There is no judge “999” that you can see."),
     "webhooks_list": (
         lambda w: list(w.hits.transport.rows("studies/none/webhooks/")),
         "slug: There is no study “none”, or your role in it does not allow this. Get the list: /api/v1/studies/",

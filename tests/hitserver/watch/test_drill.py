@@ -175,14 +175,13 @@ def test_a_backup_that_was_deleted_is_not_the_newest(backup: Path) -> None:
 @pytest.mark.postgres
 @pytest.mark.skipif("connection.vendor != 'postgresql'")
 def test_a_database_user_without_the_right_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings_dict = dict(connection.settings_dict)
     with closing(Postgres()._connect()) as opened:
         opened.autocommit = True
         with opened.cursor() as cursor:
             cursor.execute("DROP ROLE IF EXISTS restore_test_nobody")
             cursor.execute("CREATE ROLE restore_test_nobody LOGIN")
             try:
-                monkeypatch.setattr(connection, "settings_dict", settings_dict | {"USER": "restore_test_nobody"})
+                monkeypatch.setitem(connection.settings_dict, "USER", "restore_test_nobody")
                 with pytest.raises(Refused, match='ALTER ROLE "restore_test_nobody" CREATEDB'):
                     Postgres("whatever_restore_test").create()
             finally:

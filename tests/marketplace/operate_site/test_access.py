@@ -48,8 +48,8 @@ REQUESTERS_ACTIONS = (
     "my_unblock",
 )  # fmt: skip
 OPEN_TO_ALL = {"login", "logout", "password", "home", "welcome"}
-#: What workers uploaded, with its own tests.
-ELSEWHERE = {"my_file"}
+#: What workers uploaded, and the second factor, with tests of their own.
+ELSEWHERE = {"my_file", "code", "confirm", "factors", "add_app", "remove_factor", "recovery_codes"}
 
 
 @dataclass
