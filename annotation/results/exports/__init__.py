@@ -92,7 +92,7 @@ def kinds_of(study: Study) -> list[str]:
     """The kinds for which the study's type has data."""
     task = get_type(study.task_type)
     without = {
-        "diversity-eval": not task.scores(study.config),
+        "diversity-eval": all(score.over == "part" for score in task.scores(study.config)),
         "outputs": not task.output_kinds,
         "offers": not asks_for_offers(study),
         "turns": turn_rules(study) is None,

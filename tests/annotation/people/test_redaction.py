@@ -185,10 +185,14 @@ def test_every_kind_of_export_was_looked_at(life: Life) -> None:
     """The search is only as good as the studies: each kind of export exists for one of them.
 
     `cyoa-script` has the texts of `turns`; `test_redaction_of_comments` searches `final`; `spans` has places in items'
-    texts, which nobody wrote here, under the pseudonyms of `long`.
+    texts, which nobody wrote here, under the pseudonyms of `long`. `test_tries` and
+    `test_chat_results` search `tries` and `chat-turns`, and the search above `judges`, which the study that judges has.
     """
     assert set(exports.KINDS) - {name.split("/")[1].split(".")[0] for name in exports_with(life.studies, "")} <= {
+        "chat-turns",
         "cyoa-script",
         "final",
+        "judges",
         "spans",
+        "tries",
     }

@@ -217,7 +217,7 @@ def test_a_worker_page_needs_few_queries_however_many_submissions(django_assert_
     for _ in range(5):
         make_submission(participant=worker)
     client = as_role("editor", study)
-    with django_assert_max_num_queries(32):
+    with django_assert_max_num_queries(35):
         page_of(client, worker)
 
 

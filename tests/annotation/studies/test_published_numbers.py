@@ -94,7 +94,7 @@ def terms_of(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def test_every_type_has_its_published_numbers_here() -> None:
-    assert set(PUBLISHED) == set(all_types())
+    assert set(PUBLISHED) | {"chat"} == set(all_types())  # conversations are not of a paper
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
