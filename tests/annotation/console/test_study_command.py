@@ -381,7 +381,11 @@ def test_exit_codes_and_no_stack_trace(tmp_path: Path, file: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["publish"], ["dance"]])
-def test_wrong_arguments_end_with_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_arguments_end_with_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # To set up logging anew closes the handlers of all libraries, and absl's then closes the stream that pytest reads.
+    monkeypatch.setattr("django.setup", lambda: None)
     with pytest.raises(SystemExit) as ended:
         execute_from_command_line(["manage.py", "study", *arguments])
     assert ended.value.code == 2
