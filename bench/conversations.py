@@ -124,7 +124,7 @@ class Person:
                 first = waited
             if status["reload"]:
                 page, _ = self.send("GET", path)
-                if 'name="retry"' in page and (form := _FORM.search(page)):  # the wait goes on with another try
+                if 'name="retry"' in page and (form := _FORM.search(page)):  # the wait continues with another try
                     self.send("POST", path, {"form": form[1], "action": "retry"})
                     page, _ = self.send("GET", path)
                 continue
