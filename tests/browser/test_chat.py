@@ -14,7 +14,7 @@ from generation.models import Suggestion
 from tests.annotation.offers_helpers import answer, pass_time
 from tests.annotation.task_types.chat_helpers import begin_answer, chat_study, newest
 from tests.browser.conftest import NARROW, WIDE, NewPage
-from tests.browser.work_helpers import check_looks, open_start
+from tests.browser.work_helpers import check_looks, open_start, start_work
 from tests.services import wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,7 +23,7 @@ LOADED = "window.loadedOnce = (window.loadedOnce || 0) + 1"
 
 def started(page: Page, live_server: LiveServer, study: Study) -> None:
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.get_by_label("Your message")).to_be_visible()
 
 

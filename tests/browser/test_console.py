@@ -15,6 +15,7 @@ from annotation.models import Flag, Item, Membership, Review, Study, Submission
 from annotation.studies.storing import close_study
 from tests.annotation.console_helpers import PASSWORD, make_user
 from tests.browser.conftest import NARROW, NEXT_UPDATE, WIDE, NewPage, axe_problems
+from tests.browser.work_helpers import start_work
 from tests.factories import make_participant, make_study, make_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -77,7 +78,7 @@ def upload(page: Page, path: Path, content: str) -> None:
 
 def rate_one(page: Page, url: str) -> None:
     page.goto(url)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.get_by_role("textbox").first.fill("They all laughed about it in the end.")
     page.locator("#task").get_by_role("button").first.click()
     for _ in range(2):

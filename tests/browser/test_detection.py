@@ -12,7 +12,7 @@ from annotation.models import Rating
 from annotation.task_types.items import ItemData
 from tests.annotation.task_types.journeys import TRAININGS, detection_study
 from tests.browser.conftest import NewPage
-from tests.browser.work_helpers import check_looks, open_start, send
+from tests.browser.work_helpers import check_looks, open_start, send, start_work
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -41,7 +41,7 @@ def test_the_start_and_the_first_page_of_every_training(
     expect(page.get_by_text("Machines often repeat themselves")).to_have_count(1 if training == "instructions" else 0)
     expect(page.get_by_text("You practise first")).to_have_count(1 if training in ("examples", "comparison") else 0)
     check_looks(page, axe_core, f"start, {training}")
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("h1")).to_have_text(TITLES.get(training, "Who wrote this text?"))
     check_looks(page, axe_core, f"first page, {training}")
 
@@ -57,7 +57,7 @@ def test_a_practice_pair_and_a_text_from_start_to_end(live_server: Any, new_page
     )
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("#task")).to_be_visible()
     check_looks(page, axe_core, "pair")
     side = "Text A" if "hat of the king" in page.locator(".sides section").first.inner_text() else "Text B"

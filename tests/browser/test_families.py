@@ -20,7 +20,7 @@ from annotation.task_types.kinds.text import TextQuestion
 from annotation.task_types.questions import Option, Question, ShownIf
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.one_page import OnePage, one_item, with_type
-from tests.browser.work_helpers import check_looks, open_start, send, tab_to
+from tests.browser.work_helpers import check_looks, open_start, send, start_work, tab_to
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -57,7 +57,7 @@ def study_of(task_type: str, payload: Json, **config: Any) -> Study:
 
 def begin(page: Page, live_server: Any, study: Study) -> None:
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("#task")).to_be_visible()
 
 

@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 from annotation.models import Rating, Study
 from tests.annotation.task_types.form_helpers import make_form_study
 from tests.browser.conftest import NARROW, NewPage
-from tests.browser.work_helpers import check_looks, open_start
+from tests.browser.work_helpers import check_looks, open_start, start_work
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -51,7 +51,7 @@ def test_a_slider_has_no_place_until_it_is_used(live_server: LiveServer, new_pag
     study = make_form_study(ROWS, CONFIG, feedback_box=False)
     page = new_page(viewport=NARROW)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     sliders = page.get_by_role("slider")
     expect(sliders).to_have_count(2)
     expect(sliders.first).to_have_attribute("aria-valuetext", "not answered yet")
@@ -82,7 +82,7 @@ def test_a_form_works_without_javascript(live_server: LiveServer, new_page: NewP
     study = make_form_study(ROWS, CONFIG, feedback_box=False)
     page = new_page(java_script_enabled=False)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     boxes = page.locator("[data-kind=slider] [data-value]")
     boxes.nth(0).fill("20")
     boxes.nth(1).fill("2000")
@@ -116,7 +116,7 @@ def test_marks_by_mouse_and_by_keyboard(live_server: LiveServer, new_page: NewPa
     study = make_form_study(ROWS, ERRORS, feedback_box=False)
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     text = page.locator("[data-text]")
     text.get_by_text("has", exact=True).click()
     text.get_by_text("waited", exact=True).click()
@@ -152,7 +152,7 @@ def test_marks_by_touch(live_server: LiveServer, new_page: NewPage) -> None:
     study = make_form_study(ROWS, ERRORS, feedback_box=False)
     page = new_page(viewport=NARROW, has_touch=True)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     text = page.locator("[data-text]")
     for words, severity in (("has waited", "Major"), ("stops", "Minor")):
         for word in words.split():
@@ -168,7 +168,7 @@ def test_marks_without_javascript(live_server: LiveServer, new_page: NewPage) ->
     study = make_form_study(ROWS, ERRORS, feedback_box=False)
     page = new_page(java_script_enabled=False)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.locator("textarea[name=errors]").fill("major: has waited\nminor: eagle")
     page.locator("[name=score]").fill("40")
     page.get_by_role("button", name="Send").click()

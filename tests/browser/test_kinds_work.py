@@ -15,7 +15,7 @@ from annotation.models import QuestionnaireReply, Rating, Study
 from tests.annotation.questionnaire_helpers import asking_study
 from tests.annotation.task_types.form_helpers import make_form_study
 from tests.browser.conftest import NARROW, NewPage
-from tests.browser.work_helpers import check_looks, open_start
+from tests.browser.work_helpers import check_looks, open_start, start_work
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -61,7 +61,7 @@ RANKING = {"kind": "ranking", "topic": "order", "question": "What matters most?"
 def begin(page: Page, live_server: LiveServer, config: dict[str, Any]) -> Study:
     study = make_form_study(ROWS, config, feedback_box=False)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     return study
 
 
@@ -250,7 +250,7 @@ def test_questions_with_scripts_before_the_tasks(live_server: LiveServer, new_pa
     study = asking_study(before=[MATRIX, RANKING, slider])
     page = new_page(viewport=NARROW)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     check_looks(page, axe_core, "before")
     for name in ("Fluency", "Facts", "How funny is it?"):
         page.get_by_role("radiogroup", name=name).get_by_role("radio").nth(1).check()

@@ -16,7 +16,7 @@ from annotation.tokens import participant_token
 from annotation.work.part_pay import stop_for_part_pay
 from tests.annotation.recruiting.helpers import finish_assignment
 from tests.browser.conftest import NARROW, WIDE, NewPage
-from tests.browser.work_helpers import check_looks, open_start
+from tests.browser.work_helpers import check_looks, open_start, start_work
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -39,7 +39,7 @@ def test_a_worker_stops_reads_their_record_and_asks_for_deletion_without_javascr
     open_start(page, live_server, study)
     expect(page.locator("main")).to_contain_text("If you stop in the middle of a task")
     picture(page, "start")
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.get_by_label("reply").first.fill("I would ask the neighbours.")
     page.locator(".send button").click()
     page.locator("details.foot summary").click()

@@ -11,7 +11,7 @@ from pytest_django.live_server_helper import LiveServer
 from annotation.models import Rating
 from tests.annotation.task_types.form_helpers import make_form_study
 from tests.browser.conftest import NewPage
-from tests.browser.work_helpers import open_start
+from tests.browser.work_helpers import open_start, start_work
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -24,7 +24,7 @@ def stored_after_reload(live_server: LiveServer, page_maker: NewPage, text: str,
     study = make_form_study([{"sample_id": "s1", "text": text}], CONFIG, feedback_box=False)
     page = page_maker()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     for word in words:
         page.locator("[data-text]").get_by_text(word, exact=True).click()
         page.get_by_role("button", name="Minor").click()
@@ -59,7 +59,7 @@ def test_given_marks_are_confirmed_changed_and_removed(live_server: LiveServer, 
     study = make_form_study([item], config, feedback_box=False)
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator(".marks li q")).to_have_text(["The", "owl", "old"])
     expect(page.get_by_text("Some places are already marked.")).to_be_visible()
     page.get_by_role("button", name="Change: owl").press("Enter")

@@ -13,7 +13,7 @@ from annotation.models import Participant, Rating
 from annotation.task_types.items import ItemData
 from tests.annotation.task_types.journeys import quality_exam, quality_study
 from tests.browser.conftest import NewPage
-from tests.browser.work_helpers import check_looks, open_start, send
+from tests.browser.work_helpers import check_looks, open_start, send, start_work
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -37,7 +37,7 @@ def test_continuations_from_start_to_end(live_server: Any, new_page: NewPage, ax
     study = make_study(task_type="quality", payloads=payloads, items_per_hit=3, title="News about ferries")
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("#task")).to_be_visible()
 
     check_looks(page, axe_core, "continuations")
@@ -65,7 +65,7 @@ def test_only_who_passes_the_exam_gets_into_the_study(live_server: Any, new_page
     for passes in (False, True):
         page = new_page()
         open_start(page, live_server, exam)
-        page.get_by_role("button", name="Start").click()
+        start_work(page)
         expect(page.locator("#task")).to_be_visible()
         for at in range(3):
             text = page.locator(".pair strong").nth(at).inner_text()
@@ -76,7 +76,7 @@ def test_only_who_passes_the_exam_gets_into_the_study(live_server: Any, new_page
             check_looks(page, axe_core, "exam")
         send(page, "Thank you")
         open_start(page, live_server, study)
-        page.get_by_role("button", name="Start").click()
+        start_work(page)
         if passes:
             expect(page.locator("#task")).to_be_visible()
         else:
@@ -99,7 +99,7 @@ def test_both_pools_of_an_a_a_study_see_the_same(live_server: Any, new_page: New
         open_start(page, live_server, study)
         check_looks(page, axe_core, "start of an A/A study")
         starts.append(page.locator("main").inner_text())
-        page.get_by_role("button", name="Start").click()
+        start_work(page)
         expect(page.locator("#task")).to_be_visible()
         assert "pool-" not in page.content()
         tasks.append(sorted(page.locator(".pair strong").all_inner_texts()))

@@ -14,7 +14,7 @@ from annotation.models import Participant, QuestionnaireDraft, QuestionnaireRepl
 from annotation.tokens import participant_token
 from tests.annotation.questionnaire_helpers import COUNT, REMARK, asking_study
 from tests.browser.conftest import NARROW, WIDE, NewPage
-from tests.browser.work_helpers import check_looks, open_start
+from tests.browser.work_helpers import check_looks, open_start, start_work
 from tests.factories import make_researcher, make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -55,7 +55,7 @@ def test_a_participation_with_questionnaires_from_start_to_code(
     study_with_everything()
     page = new_page(viewport=NARROW)
     open_start(page, live_server, Study.objects.get())
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.get_by_role("heading", level=1)).to_have_text("Before you start")
     check_looks(page, axe_core, "before")
     picture(page, "before")
@@ -103,7 +103,7 @@ def test_who_is_screened_out_reads_why_without_javascript(live_server: Any, new_
     study_with_everything(screen_out_reward="0.10")
     page = new_page(viewport=NARROW, java_script_enabled=False)
     open_start(page, live_server, Study.objects.get())
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     answer_about_oneself(page, age="Under 18")
     page.locator(".send button").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Thank you. You cannot take part in this study")
@@ -146,7 +146,7 @@ def test_the_workers_page_in_the_console_shows_the_answers(live_server: Any, new
     study = study_with_everything()
     page = new_page(viewport=NARROW)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     answer_about_oneself(page, age="Under 18")
     page.locator(".send button").click()
     participant = Participant.objects.get()

@@ -17,7 +17,7 @@ from generation.suggestions import suggester_process
 from generation.suggestions.suggester_process import SuggesterProcess
 from tests.annotation.offers_helpers import FIRST, story_study
 from tests.browser.conftest import NARROW, NewPage
-from tests.browser.work_helpers import check_looks, open_start, send
+from tests.browser.work_helpers import check_looks, open_start, send, start_work
 from tests.factories import make_participant
 from tests.generation.support.toy_suggestions import ToyShop
 from tests.services import wait_for
@@ -86,7 +86,7 @@ def test_a_story_of_two_rounds_with_one_suggestion_late(
 ) -> None:
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("h1")).to_have_text("Write the first line of a story")
     check_looks(page, axe_core, "the first line")
     page.fill("#f-turn", "Too short")

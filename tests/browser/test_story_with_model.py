@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NARROW, NewPage
+from tests.browser.work_helpers import start_work
 from tests.services import wait_for
 from tests.support import Server
 
@@ -116,7 +117,7 @@ def test_a_story_of_five_rounds_survives_a_late_model_and_a_power_cut(
     page = new_page(viewport=NARROW)
     page.set_default_timeout(SECONDS)
     page.goto(f"{server.base_url}/s/story/")
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     story: list[str] = []
     for number, line in enumerate(LINES, 1):
         shows(page, "Write the first line of a story" if number == 1 else "Write the next line")

@@ -14,7 +14,7 @@ from annotation.task_types.questions import clean_text
 from annotation.tokens import participant_token
 from common.text_length import count_characters, count_words, is_blank
 from tests.browser.conftest import NARROW, NewPage
-from tests.browser.work_helpers import check_looks, open_start, send, tab_to
+from tests.browser.work_helpers import check_looks, open_start, send, start_work, tab_to
 from tests.common.text_lengths import BLANK, LENGTHS, NOT_BLANK
 from tests.factories import make_participant, make_study
 
@@ -35,7 +35,7 @@ def test_a_phone_without_javascript_from_the_start_to_the_code_and_the_next_task
     open_start(page, live_server, study)
     expect(page.locator("strong", has_text="Stop")).to_be_visible()
     page.get_by_label("I have read this and agree").check()
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     for number, offer in ((1, "Next task"), (2, "Look again for a task")):
         page.get_by_role("radio").first.check()
         page.get_by_role("button", name="Send and finish").click()
@@ -80,7 +80,7 @@ def test_instructions_and_definition_show_their_formatting(live_server: Any, new
     expect(page.get_by_role("heading", name="Read this")).to_have_count(2)
     check_looks(page, axe_core, "formatted start page")
     page.get_by_label("I have read this and agree").check()
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator(".notice strong")).to_have_text("fluency")
     page.get_by_text("Instructions", exact=True).click()
     expect(page.get_by_role("listitem")).to_have_text(["one", "two"])
@@ -95,7 +95,7 @@ def test_a_browser_that_started_here_finds_its_page_when_the_study_is_full(
     study = make_study(items=1, ratings_per_item=1, identity="browser", config=SHORT)
     page, other = new_page(viewport=NARROW), new_page(viewport=NARROW)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("h1")).to_have_text("Judge the set")
     open_start(other, live_server, study)
     expect(other.locator("h1")).to_have_text("All tasks are taken right now")

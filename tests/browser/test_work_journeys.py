@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from annotation.models import Participant, Rating, Step, Submission
 from annotation.task_types.items import ItemData
 from tests.browser.conftest import NARROW, WIDE, NewPage
-from tests.browser.work_helpers import check_looks, open_start, send, tab_to
+from tests.browser.work_helpers import check_looks, open_start, send, start_work, tab_to
 from tests.factories import make_study
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,7 +30,7 @@ def test_a_whole_journey(task_type: str, live_server: Any, new_page: NewPage, ax
     check_looks(page, axe_core, "preview")
     page.get_by_role("link", name="Back to the start page").click()
     page.get_by_label("I have read this and agree").check()
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     check_looks(page, axe_core, "write")
     page.get_by_label("Write your own reply").fill("Did you lock it, I wonder?")
     send(page, "Rate one reply")
@@ -97,7 +97,7 @@ def test_javascript_is_not_needed(live_server: Any, new_page: NewPage) -> None:
     study = make_study(items=1)
     page = new_page(viewport=NARROW, java_script_enabled=False)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.get_by_label("Write your own reply").fill("word " * 16)
     page.get_by_role("button", name="Send and continue").click()
     assert page.locator("#summary a").get_attribute("href") == "#f-own"
@@ -119,7 +119,7 @@ def test_the_browser_shows_the_servers_messages(live_server: Any, new_page: NewP
     for enabled in (True, False):
         page = new_page(java_script_enabled=enabled)
         open_start(page, live_server, study)
-        page.get_by_role("button", name="Start").click()
+        start_work(page)
         for text in ("", "word " * 17):
             page.locator("textarea").fill(text)
             page.locator(".send button").click()
@@ -134,7 +134,7 @@ def test_a_browser_takes_part_once_in_a_study_that_asks_for_that(live_server: An
     addresses = []
     for visitor in (page, page, other, plain, plain):
         open_start(visitor, live_server, studies[0])
-        visitor.get_by_role("button", name="Start").click()
+        start_work(visitor)
         expect(visitor.locator("h1")).to_have_text("Write your own reply")
         addresses.append(visitor.url)
     assert addresses[0] == addresses[1]
@@ -142,7 +142,7 @@ def test_a_browser_takes_part_once_in_a_study_that_asks_for_that(live_server: An
     key = page.evaluate("localStorage.getItem('hitserver-browser')")
     assert re.fullmatch("[0-9a-f]{32}", key)
     open_start(page, live_server, studies[1])
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     people = Participant.objects.filter(worker__platform="browser", worker__platform_id=key)
     assert set(people.values_list("study_id", flat=True)) == {study.pk for study in studies}
     assert page.context.cookies() == []
@@ -163,7 +163,7 @@ def test_long_words_and_many_lines_stay_on_a_narrow_screen(live_server: Any, new
     for viewport in (NARROW, WIDE, {"width": 320, "height": 600}):
         page = new_page(viewport=viewport)
         open_start(page, live_server, study)
-        page.get_by_role("button", name="Start").click()
+        start_work(page)
         expect(page.locator("h1")).to_have_text("Judge the set")
         assert page.evaluate("document.documentElement.scrollWidth") <= viewport["width"]
         if viewport["width"] < 400:

@@ -11,7 +11,7 @@ from annotation.models import Assignment, Study
 from tests.annotation.task_types.test_mil_story import story_study
 from tests.browser.conftest import NARROW, WIDE, NewPage
 from tests.browser.test_touch_targets import FILL
-from tests.browser.work_helpers import open_start
+from tests.browser.work_helpers import open_start, start_work
 from tests.factories import make_study, simulated_form
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -21,7 +21,7 @@ def test_the_next_task_has_the_focus_at_the_end(live_server: Any, new_page: NewP
     study = make_study(task_type="production", items=2, ratings_per_item=4, feedback_box=False, hits_per_worker=None)
     page = new_page(viewport=WIDE)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.locator("textarea").first.focus()
     page.keyboard.type("This is an answer of several words to the context.")
     page.keyboard.press("Control+Enter")
@@ -34,7 +34,7 @@ def writing_study(task_type: str, **values: Any) -> Study:
 
 def begin(page: Page, live_server: Any, study: Study) -> None:
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("#task")).to_be_visible()
 
 
@@ -121,13 +121,14 @@ def test_the_reference_examples_stay_closed(live_server: Any, new_page: NewPage)
     study = make_study(task_type="quality", items=2, items_per_hit=1, ratings_per_item=3, hits_per_worker=None)
     page = new_page(viewport=WIDE)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     examples = page.locator("details[data-remember]")
     expect(examples).to_have_attribute("open", "")
     examples.locator("summary").click()
     page.locator("input[type=radio]").first.check(force=True)
     page.locator(".send button").click()
-    page.get_by_role("link", name="Next task").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Next task").click()
     expect(page.locator("details[data-remember]")).not_to_have_attribute("open", "")
     page.locator("details[data-remember] summary").click()
     page.reload()
@@ -138,7 +139,7 @@ def test_the_end_of_the_time_is_in_sight_and_says_what_it_means(live_server: Any
     study = make_study(task_type="production", items=1)
     page = new_page(viewport=WIDE)
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     page.locator("textarea").first.wait_for()
     page.clock.install()
     page.reload()

@@ -18,7 +18,7 @@ from generation.suggestions.suggester_process import SuggesterProcess
 from tests.annotation.task_types.test_mil_story import FIRST, story_study
 from tests.annotation.work.test_requested_offers import slogan_study
 from tests.browser.conftest import NARROW, WIDE, NewPage
-from tests.browser.work_helpers import check_looks, open_start, send, tab_to
+from tests.browser.work_helpers import check_looks, open_start, send, start_work, tab_to
 from tests.factories import make_participant, make_study
 from tests.generation.support.toy_suggestions import ToyShop
 from tests.services import wait_for
@@ -71,7 +71,7 @@ def test_a_story_with_every_second_sentence_suggested(
     study = story_study(config={"sentences": 2})
     page = new_page()
     open_start(page, live_server, study)
-    page.get_by_role("button", name="Start").click()
+    start_work(page)
     expect(page.locator("h1")).to_have_text("Write the first sentence of a story")
     check_looks(page, axe_core, "story-first")
     page.fill("#f-sentence", "Oh")

@@ -19,6 +19,12 @@ def open_start(page: Page, live_server: Any, study: Study) -> None:
     page.goto(live_server.url + reverse("study_start", args=[study.slug]))
 
 
+def start_work(page: Page) -> None:
+    """From the start page to the first task with its scripts run: what is typed before that is only text."""
+    with page.expect_navigation():
+        page.get_by_role("button", name="Start").click()
+
+
 def check_looks(page: Page, axe_core: Path, where: str) -> None:
     """No accessibility problem and no sideways scrolling, at both widths and in both colour schemes (see `LOOKS`)."""
     for viewport, scheme in LOOKS:

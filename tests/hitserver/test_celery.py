@@ -1,5 +1,6 @@
 """A real worker and a real queue, for each of the three brokers."""
 
+import os
 import signal
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from hitserver import celery_app, settings
+from hitserver.supervisor import STOP_SECONDS
 from tests.services import PATIENCE_SECONDS, ROOT, wait_for
 from tests.support import clean_environment
 
@@ -55,13 +57,22 @@ class Queue:
             *("--include", "tests.hitserver.probe_tasks", "--queues", self.name, "--concurrency", "1"),
             *("--hostname", f"{self.name}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat"),
         ]
-        process = subprocess.Popen(command, env=self.environment, cwd=ROOT)
+        process = subprocess.Popen(command, env=self.environment, cwd=ROOT, start_new_session=True)
         try:
             yield process
         finally:
-            if process.poll() is None:
-                process.send_signal(signal.SIGQUIT)
-                process.wait(timeout=PATIENCE_SECONDS)
+            end_worker(process, signal.SIGQUIT)
+
+
+def end_worker(worker: subprocess.Popen[bytes], how: signal.Signals) -> None:
+    """As the supervisor ends one: a signal, and for whatever is left of it after a while, the end."""
+    if worker.poll() is None:
+        worker.send_signal(how)
+        with suppress(subprocess.TimeoutExpired):
+            worker.wait(timeout=STOP_SECONDS)
+    with suppress(ProcessLookupError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait(timeout=PATIENCE_SECONDS)
 
 
 def text_of(path: Path) -> str:
@@ -107,8 +118,7 @@ def test_a_task_whose_worker_ends_is_begun_again(tmp_path: Path, end: signal.Sig
     queue.send("begin_and_wait_once", str(trace))
     with queue.worker() as worker:
         wait_for(lambda: text_of(trace) == "begun\n", "the first try")
-        worker.send_signal(end)
-        worker.wait(timeout=PATIENCE_SECONDS)
+        end_worker(worker, end)
     with queue.worker():
         wait_for(lambda: text_of(trace) == "begun\nbegun\ndone\n", "the second try")
 
