@@ -1,6 +1,6 @@
 """pytest plugin of ``script/test``: notes which tests failed, if all of them depend on how busy the machine is.
 
-Those are the tests that start processes or drive a browser, and so wait for other programs. ``tests.run`` runs them
+Those are the tests that start processes or servers or drive a browser, and so wait for others. ``tests.run`` runs them
 once more, alone, and says so. A failure of any other test is final.
 """
 
@@ -16,6 +16,7 @@ import pytest
 from tests.fast import FIXTURES, MARKERS
 
 WAITS = ("waits for other programs", True)
+WAITING_EVENTS = {"subprocess.Popen", "socket.bind"}
 
 
 class _Failed:
@@ -31,7 +32,7 @@ _noted.ids = set()
 
 
 def _started(event: str, _: object) -> None:
-    if event == "subprocess.Popen" and _noted.current is not None:
+    if event in WAITING_EVENTS and _noted.current is not None:
         _note(_noted.current)
 
 
