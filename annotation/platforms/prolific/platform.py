@@ -71,7 +71,7 @@ class Prolific(Connection):
     unit = "Prolific study"
     units = "Prolific studies"
     categories = CATEGORIES
-    task = "study"
+    task = marked("study")
     site = "Prolific"
     way_out = marked("Please return your submission on Prolific.")
     has_audience = True

@@ -35,7 +35,6 @@ from annotation.work.pages.preview import limit_note
 from annotation.work.pages.start import start_context
 from annotation.work.pages.worker_page import Link, SeeOther, message, page, workers_page
 from common.numbers import whole_number
-from common.words import counted
 
 #: Extra time, because the worker's browser may need a moment to send. The platform ends an assignment, not this server:
 #: its clock started when the worker accepted, just before they came here, and it is the only one that they see.
@@ -180,7 +179,7 @@ def _refused(posting: Posting, reason: str, claim: Claim | None = None) -> HttpR
         # unless they returned one of these.
         same_text = reason == "had_text_open"
         context = {
-            "most": counted(posting.study.hits_per_worker or 0, platform.task),
+            "most": posting.study.hits_per_worker,
             "same_text": same_text,
             "task": _(platform.task),
             "way_out": _(platform.way_out),

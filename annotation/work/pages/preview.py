@@ -29,7 +29,6 @@ from annotation.work.pages.terms import terms_of
 from annotation.work.pages.worker_page import message, page, workers_page
 from annotation.work.requested_offers import typed_texts
 from common.numbers import whole_number
-from common.words import counted
 
 #: The maximum number of preview pages for a type whose pages depend on the answers.
 MOST_PREVIEWED = 50
@@ -62,16 +61,14 @@ def _way_back(visit: Visit) -> dict[str, str]:
         return {"start_url": visit.url}
     platform = platform_class(offered)
     terms = terms_of(visit.study, visit.study.arms.all(), platform=platform)
-    return {"start_url": "", "terms_note": f"{terms.sentence(platform.task)} {terms.payment}".strip()}
+    return {"start_url": "", "terms_note": f"{terms.sentence(_(platform.task))} {terms.payment}".strip()}
 
 
 def limit_note(study: Study) -> str:
     """How many hits one person can do, where a platform offers more, each on its own; empty elsewhere."""
-    name = bounded_on(study)
-    if not name:
+    if not bounded_on(study):
         return ""
-    count = counted(study.hits_per_worker or 0, platform_class(name).task)
-    return _("Each person can do at most %(count)s of this study.") % {"count": count}
+    return _("The limit in this study is %(count)s per person.") % {"count": study.hits_per_worker}
 
 
 def _may_preview(request: HttpRequest, visit: Visit) -> bool:
