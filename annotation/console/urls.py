@@ -38,6 +38,7 @@ from annotation.studies.pages import (
     items,
     members,
     preview,
+    preview_training,
     samples,
     setup,
     upload,
@@ -138,6 +139,7 @@ urlpatterns = [
     path(STUDY + "quality/", quality.quality, name="console_quality"),
     path(STUDY + "quality/check/", quality.check, name="console_quality_check"),
     path(STUDY + "questionnaires/", around_tasks.questionnaires, name="console_questionnaires"),
+    path(STUDY + "questionnaires/training/", preview_training.training_preview, name="console_training_preview"),
     path(
         STUDY + "questionnaires/<slug:questionnaire>/",
         around_tasks.questionnaire_preview,

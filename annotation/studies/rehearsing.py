@@ -172,11 +172,7 @@ def _walk(part: Rehearsal, items: Sequence[ItemData], planned: Sequence[Answers]
         if mine is None or set(mine) != {question.key for question in page.questions}:
             cleaned, errors = page.clean(task.simulate(worker, shown, page, answers))
         else:
-            form: dict[str, str] = {}
-            for question in page.questions:
-                if (answer := mine.get(question.key)) is not None:
-                    form |= question.typed(answer)
-            cleaned, errors = page.clean(form)
+            cleaned, errors = page.clean(page.typed(mine))
         if errors or task.check(shown, page, cleaned, answers):
             return None
         pages.append(page)

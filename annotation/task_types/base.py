@@ -109,6 +109,14 @@ class Page:
         """The keys in ``pull_needs`` of the boxes that are empty."""
         return [key for key in self.pull_needs if not typed.get(key, "").strip()]
 
+    def typed(self, answers: Answers) -> dict[str, str]:
+        """The answers as form fields of the page."""
+        form: dict[str, str] = {}
+        for question in self.questions:
+            if (answer := answers.get(question.key)) is not None:
+                form |= question.typed(answer)
+        return form
+
     def clean(self, form: Mapping[str, str]) -> tuple[dict[str, Answer], dict[str, str]]:
         """Answers and errors, both by question key. A question that is not shown has the answer None."""
         answers: dict[str, Answer] = {}

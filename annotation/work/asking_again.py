@@ -132,9 +132,6 @@ def explanation_of(
         return None
     answers: Answers = row.answers
     page = walk.page(number, lambda: before)
-    typed: dict[str, str] = {}
-    for question in page.questions if page else ():
-        if (answer := answers.get(question.key)) is not None:
-            typed |= question.typed(answer)
+    typed = page.typed(answers) if page else {}
     judged = judges_of(instrument, walk, [*before, answers])
     return Explanation([judge.feedback() for _, judge, verdicts in judged if not all(verdicts.values())], typed)

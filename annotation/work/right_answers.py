@@ -80,7 +80,7 @@ def _walk(instrument: Instrument, item: ItemData, planned: Sequence[Answers], or
     while (page := task.next_page(shown, answers)) is not None:
         if len(pages) >= MOST_PAGES or page.asks:
             return None
-        form = _form(page, planned[len(pages)] if len(pages) < len(planned) else {})
+        form = page.typed(planned[len(pages)] if len(pages) < len(planned) else {})
         form = (
             {**task.simulate(worker, shown, page, answers), **form}
             if form
@@ -104,17 +104,9 @@ def _walk(instrument: Instrument, item: ItemData, planned: Sequence[Answers], or
     return Attempt(pages, answers, frozenset(wrong), frozenset(unasked))
 
 
-def _form(page: Page, answers: Answers) -> dict[str, str]:
-    form: dict[str, str] = {}
-    for question in page.questions:
-        if (answer := answers.get(question.key)) is not None:
-            form |= question.typed(answer)
-    return form
-
-
 def typed_rightly(attempt: Attempt, page: Page) -> Mapping[str, str]:
     """The form with the right answers to this page; empty if the attempt has no such page."""
     for own, answers in zip(attempt.pages, attempt.answers, strict=True):
         if own.name == page.name:
-            return _form(page, answers)
+            return page.typed(answers)
     return {}

@@ -16,7 +16,7 @@ from annotation.models import Participant, QuestionnaireDraft, TriedPage
 from annotation.task_types.questions import clean_text
 from annotation.work.answers import clean_timing
 from annotation.work.due_questionnaires import due_before
-from annotation.work.training_rounds import TriedRow, items_right, training_due, tried_columns
+from annotation.work.training_rounds import round_passed, training_due, tried_columns
 from annotation.work.turning_away import TurnedAway, turn_away
 
 
@@ -56,11 +56,8 @@ def send_training_page(
     if errors:
         return Outcome("invalid", errors)
     columns = tried_columns(due, answers)
-    passed: bool | None = None
     training = instrument.asked.training
-    if due.ends_round(answers):
-        last = TriedRow(attempt, place, due.item_id, answers, columns["verdicts"], due.order, None)
-        passed = items_right([*due.round_rows, last]) >= training.needed_of(len(due.items.ids))
+    passed = round_passed(due, answers, columns["verdicts"], training.needed_of(len(due.items.ids)))
     TriedPage.objects.create(
         training=True,
         study_id=participant.study_id,

@@ -86,10 +86,13 @@ def training_rows(participant_id: int) -> list[TriedRow]:
 def training_due(participant_id: int, arm_id: int, instrument: Instrument) -> TrainingPage | None:
     """The page that is due; None if the training is over, or the study has none, or they passed another that counts."""
     items = training_items(arm_id)
-    return _due(participant_id, items, instrument, training_rows(participant_id)) if items.ids else None
+    return page_after(training_rows(participant_id), participant_id, items, instrument) if items.ids else None
 
 
-def _due(participant_id: int, items: HitItems, instrument: Instrument, rows: Sequence[TriedRow]) -> TrainingPage | None:
+def page_after(
+    rows: Sequence[TriedRow], participant_id: int, items: HitItems, instrument: Instrument
+) -> TrainingPage | None:
+    """The page that is due after ``rows``, all that were sent. None: the training is over, or was passed elsewhere."""
     training = instrument.asked.training
     if any(row.passed for row in rows) or (not rows and has_passed_elsewhere(participant_id, training.skip_if_passed)):
         return None
@@ -149,6 +152,14 @@ def last_answered(
     if page is None:
         return None
     return TrainingPage(last.attempt, last.place, position, items, walk, order, page, before, earlier), last
+
+
+def round_passed(page: TrainingPage, answers: Answers, verdicts: Mapping[str, bool], needed: int) -> bool | None:
+    """Whether the round that ends with these answers is passed; None if it does not end with them."""
+    if not page.ends_round(answers):
+        return None
+    last = TriedRow(page.attempt, page.place, page.item_id, answers, verdicts, page.order, None)
+    return items_right([*page.round_rows, last]) >= needed
 
 
 def items_right(rows: Sequence[TriedRow]) -> int:

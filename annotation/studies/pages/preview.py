@@ -22,7 +22,6 @@ from annotation.shell.page import SignedIn, member, study_page
 from annotation.studies.pages.preview_hits import hit_with
 from annotation.studies.pages.preview_trial import open_trial, trial_page
 from annotation.studies.pages.stepper import stepper
-from annotation.task_types.base import Answers, Page
 from annotation.work.pages.preview import Trial, preview_context
 from annotation.work.pages.start import start_context
 from annotation.work.pages.worker_page import Notice, page
@@ -73,6 +72,7 @@ def preview(request: SignedIn, study: Study) -> HttpResponse:
     context = {
         "steps": stepper(study, "preview") if study.status == Study.Status.DRAFT else [],
         "has_items": shown is not None,
+        "has_training": Item.objects.filter(study=study, role=Item.Role.TRAINING).exists(),
         "hit": hit,
         "item": shown,
         "not_found": typed[:60] if typed and not item_exists and shown else "",
@@ -138,7 +138,7 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
     context = {
         **preview_context(study, shown_page, at=page_number, steps=len(pages), arm=arm),
         "start_url": reverse("console_submission", args=[study.slug, pk]),
-        "values": typed_values(shown_page, submission.answers[page_number - 1]),
+        "values": shown_page.typed(submission.answers[page_number - 1]),
         "notice": Notice(
             "",
             f"What {submission.participant.pseudonym} saw and answered",
@@ -146,15 +146,6 @@ def submission_page(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         ),
     }
     return page(shown_page.template, context)
-
-
-def typed_values(shown_page: Page, answers: Answers) -> dict[str, str]:
-    """The answers as form fields of the page."""
-    values: dict[str, str] = {}
-    for question in shown_page.questions:
-        if (answer := answers.get(question.key)) is not None:
-            values |= question.typed(answer)
-    return values
 
 
 def _choice(request: SignedIn, study: Study) -> Choice:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -19,6 +19,7 @@ from annotation.instrument import Instrument, live_instrument, training_items
 from annotation.languages import speak
 from annotation.models import Participant, QuestionnaireDraft
 from annotation.task_types.base import Page
+from annotation.task_types.questionnaires import Training
 from annotation.task_types.questions import clean_text
 from annotation.tokens import Seat, TrainingToken, read_seat, read_training_token, training_token
 from annotation.work.judging import Feedback
@@ -142,30 +143,37 @@ def _answered_page(token: str, position: Standing, instrument: Instrument, rows:
     if answered is None:
         return None
     due, row = answered
+    practice = explained(due, row, instrument.asked.training)
+    if practice is None:
+        return None
+    next_url = reverse("work_done" if practice.result == "failed" else "work", args=[token])
+    context = {
+        **_context(token, position, instrument, due.page, due),
+        "values": due.page.typed(row.answers),
+        "practice": replace(practice, next_url=next_url),
+        "preview": True,
+    }
+    return page(due.page.template, context)
+
+
+def explained(due: TrainingPage, row: TriedRow, training: Training) -> Practice | None:
+    """What the banner says of an answered page, without an address to continue at; None if nothing on it can be wrong
+    and it does not end the round."""
     judge = due.judge(row.answers)
     feedback = judge.feedback() if judge else None
     if row.passed is None and not (feedback and feedback.answers):
         return None
-    typed: dict[str, str] = {}
-    for question in due.page.questions:
-        if (answer := row.answers.get(question.key)) is not None:
-            typed |= question.typed(answer)
-    training, n_items = instrument.asked.training, len(due.items.ids)
-    ended = row.attempt >= training.tries
-    result = "" if row.passed is None else "passed" if row.passed else "failed" if ended else "again"
-    practice = Practice(
+    ended, n_items = row.attempt >= training.tries, len(due.items.ids)
+    return Practice(
         training.needed_of(n_items),
         n_items,
         row.attempt,
         training.tries,
         items_right([*due.round_rows, row]),
-        result,
+        "" if row.passed is None else "passed" if row.passed else "failed" if ended else "again",
         feedback,
         training.show_right,
-        reverse("work_done" if result == "failed" else "work", args=[token]),
     )
-    context = _context(token, position, instrument, due.page, due)
-    return page(due.page.template, {**context, "values": typed, "practice": practice, "preview": True})
 
 
 @workers_page
