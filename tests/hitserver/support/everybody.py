@@ -89,7 +89,7 @@ class Everybody:
             values["pk"] = str(BulkAction.objects.get().pk)
         elif route.startswith("console/studies/"):
             rows = Submission.objects if "submissions/" in route else Item.objects
-            values["pk"] = str(rows.get(study=self.study).pk)
+            values["pk"] = str(rows.filter(study=self.study).order_by("pk")[0].pk)
         elif route.startswith("console/"):
             values["pk"] = self.market["console token"] if "tokens/" in route else str(self.users["viewer"].pk)
         if "report/<str:name>" in route:
@@ -133,7 +133,7 @@ def make_everybody() -> Everybody:
     sent = make_submission(study=study)
     chosen = Submission.objects.filter(pk=sent.pk)
     plan_action(study=study, action="approve", chosen=chosen, actor="owner")
-    _add_image(study)
+    _add_image_and_training(study)
     Study.objects.filter(pk=study.pk).update(questionnaires={"before": [{"block": "attention"}]})
     team = make_team(viewer=users["viewer"], payer=users["payer"], editor=users["editor"], owner=users["owner"])
     shared(study, users)
@@ -157,9 +157,12 @@ def _signed_in(user: User) -> SimpleCookie:
     return client.cookies
 
 
-def _add_image(study: Study) -> None:
-    """An image of the live study, stored while it is a draft."""
+def _add_image_and_training(study: Study) -> None:
+    """An image of the live study and an item of its training, stored while it is a draft."""
     Study.objects.filter(pk=study.pk).update(status="draft")
+    item = study.items.get()
+    item.pk, item.external_id, item.position, item.role = None, "training", item.position + 1, Item.Role.TRAINING
+    item.save()
     add_media(study=study, name="door.png", data=image_file(size=(600, 30)), alt="A door.", actor="test")
     Study.objects.filter(pk=study.pk).update(status="live")
 
