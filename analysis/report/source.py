@@ -209,6 +209,12 @@ class Source:
         return answers[answers["text"] != ""]
 
     @property
+    def statement_topics(self) -> set[str]:
+        """The topics whose means are in a section on statements."""
+        sections = [section for section in self.description.sections if section.name == "scales"]
+        return {topic for section in sections for topic in section.parameters.get("topics") or self.questions}
+
+    @property
     def scored_topics(self) -> list[str]:
         """The topics of questions that give items' scores; if the type has none, all topics with numeric ratings."""
         scored = [

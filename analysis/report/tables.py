@@ -86,7 +86,8 @@ class Table:
     """A table with its caption. ``fold``: closed at first, for long tables.
 
     ``rows`` has what the columns show of each record: numbers, text, Estimates and None. It is made with the table, so
-    that a column that fails ends its section and not the report.
+    that a column that fails ends its section and not the report. A column ``how`` that says the same in several rows is
+    a sentence of the note instead.
     """
 
     macro: ClassVar[str] = "table"
@@ -102,15 +103,26 @@ class Table:
             [column.value(record, position) for position, column in enumerate(self.columns)] for record in self.records
         ]
         object.__setattr__(self, "rows", rows)
+        self._say_once()
         if trust := self._trust_unsaid():
             object.__setattr__(self, "note", f"{self.note} {trust}".strip())
         narrow = any(
             isinstance(value, Estimate) and column.kind == "number" and looks_certain(value, column.digits)
-            for row in rows
+            for row in self.rows
             for column, value in zip(self.columns, row, strict=True)
         )
         if narrow:
             object.__setattr__(self, "note", f"{self.note} {SAME_ENDS}".strip())
+
+    def _say_once(self) -> None:
+        for place, column in enumerate(self.columns):
+            ways = {str(row[place]) for row in self.rows}
+            if column.kind == "how" and len(self.rows) > 1 and len(ways) == 1:
+                shown = [other for other in range(len(self.columns)) if other != place]
+                object.__setattr__(self, "columns", [self.columns[other] for other in shown])
+                object.__setattr__(self, "rows", [[row[other] for other in shown] for row in self.rows])
+                object.__setattr__(self, "note", f"{self.note} {ways.pop()}".strip())
+                return
 
     def _trust_unsaid(self) -> str:
         """How far the intervals of each column hold, where neither the note nor a row says so."""

@@ -15,7 +15,7 @@ from analysis.estimate import Estimate
 from analysis.report import write_report
 from analysis.report.png_files import png_file, save_pngs
 from analysis.report.sections.collected import completeness
-from analysis.report.tables import SAME_ENDS, Column, Table
+from analysis.report.tables import SAME_ENDS, Column, Table, estimates_table
 from tests.analysis.support.examples import CLASS_VALUES, CLASSES
 from tests.analysis.support.pages import Page, built, is_sound
 from tests.analysis.support.studies import (
@@ -41,6 +41,32 @@ def test_simulated_data_are_announced_before_any_figure(tmp_path: Path) -> None:
     assert page.index("Simulated data.</strong> 50.0% of the ratings") < page.index('class="highlights"')
     assert sections["data"]["ratings_simulated"] == 2
     assert "Simulated data" not in built(study_data(["one"], {("one", "anna"): 2.0}), tmp_path / "real")[0]
+
+
+def test_a_whole_submission_has_a_time_only_if_people_sent_it(tmp_path: Path) -> None:
+    values: Values = {("one", "bot"): 4.0, ("two", "bot"): 5.0}
+    page, sections = built(study_data(["one", "two"], values, synthetic=["bot"]), tmp_path)
+    assert "A whole submission" not in page
+    assert "How long simulated workers took for a whole submission says nothing" in page
+    assert list(sections["time"]["median_seconds"]) == ["One rating of “diversity”"]
+
+    people = study_data(["one"], {("one", "bot"): 4.0, ("one", "anna"): 5.0}, synthetic=["bot"], seconds=75)
+    page, sections = built(people, tmp_path)
+    assert sections["time"]["median_seconds"]["A whole submission"]["value"] == 75
+    assert "says nothing" not in page
+
+
+def test_a_method_that_all_rows_share_is_said_once() -> None:
+    few = Estimate(1.0, note="there are only 4")
+    other = Estimate(2.0, note="there are only 3")
+    alike = estimates_table("T", {"a": few, "b": few}, note="In seconds.")
+    assert ([column.title for column in alike.columns], alike.note) == (
+        ["Statistic", "Value", "95% interval", "n"],
+        "In seconds. There are only 4.",
+    )
+    for estimates in ({"a": few, "b": other}, {"a": few}):
+        table = estimates_table("T", estimates, note="In seconds.")
+        assert (table.columns[-1].title, table.note) == ("How", "In seconds.")
 
 
 NASTY = '<script>alert("1")</script><img src=x onerror=alert(2)>'

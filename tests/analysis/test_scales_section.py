@@ -75,6 +75,17 @@ def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:
     assert sections["scales"]["statements"]["creative"]["alpha"] == alpha
 
 
+def test_a_mean_is_in_one_table_and_agreement_in_another(tmp_path: Path) -> None:
+    page, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
+
+    tables = {
+        table["caption"]: table["columns"] for name in ("scales", "answers") for table in sections[name]["tables"]
+    }
+    assert tables["Statements"] == ["Statement", "n", "Mean", "s.d.", "Median"]
+    assert "Krippendorff’s α" in tables["Questions"]
+    assert "Mean" not in tables["Questions"]
+
+
 def test_a_slider_has_no_chart_with_a_hundred_bars_and_an_alpha_of_its_own_level(tmp_path: Path) -> None:
     slider = QuestionDescription(
         "overall", "How good is it?", Scale.numbered("s", 101, low="Bad", high="Good", level="interval")

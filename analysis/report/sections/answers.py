@@ -66,7 +66,7 @@ def make_section(source: Source) -> Section:
         text = f"The task type does not describe {this}, so answers count as numbers on an interval scale: {listed}."
         section.add(Note(text, "warning"))
     evidence = {topic: question_parts(source, section, topic, questions[topic]) for topic in answered}
-    if answered:
+    if answered and not (own_work and source.statement_topics.issuperset(answered)):  # nothing would be left to show
         section.add(questions_table(source, section, answered))
     for topic in answered:
         if questions[topic].scale.level == "nominal" and (options := section.data[topic].get("options")):
@@ -135,9 +135,12 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
         """Whether κ, which ignores how far apart two answers are, says less than α."""
         return section.data[topic]["level"] in NUMERIC
 
-    shown = (
+    levels = (
         Column("Mean", shows=statistic("Mean")),
         Column("s.d.", shows=lambda topic: value_of(statistic("Standard deviation")(topic))),
+    )
+    shown = (
+        *(() if source.statement_topics >= {topic for topic in topics if is_numeric(topic)} else levels),
         Column("Krippendorff’s α", shows=coefficient("Krippendorff")),
         Column("Fleiss’ κ", shows=lambda topic: None if is_numeric(topic) else coefficient("Fleiss")(topic)),
         Column("Same answer", shows=lambda topic: value_of(coefficient("Percent")(topic))),
@@ -149,9 +152,12 @@ def questions_table(source: Source, section: Section, topics: Sequence[str]) -> 
         Column("Answers", shows=lambda topic: section.data[topic]["n"]),
         *(column for column in shown if any(column.value(topic, 0) is not None for topic in topics)),
     ]
+    titles = [column.title for column in columns]
+    coefficients = "it and κ are" if "Fleiss’ κ" in titles else "it is"
+    reliability = "ICC(1,k): how reliable the mean of an item is. " if "ICC(1,k)" in titles else ""
     note = (
-        "α is that of the scale’s level; it and κ are 1 for full agreement and 0 for agreement by chance. Same answer: "
-        "the share of pairs of answers about one thing that are equal. ICC(1,k): how reliable the mean of an item is. "
+        f"α is that of the scale’s level; {coefficients} 1 for full agreement and 0 for agreement by chance. Same "
+        f"answer: the share of pairs of answers about one thing that are equal. {reliability}"
         "Intervals are about new items and, with five workers or more, other workers."
     )
     return Table("Questions", columns, topics, "" if source.description.own_work else note)

@@ -14,7 +14,7 @@ from analysis.inference import holm
 from analysis.report.blocks import Figure, Fold, Heading, Note, Section
 from analysis.report.figures import interval_bars, values_in_words
 from analysis.report.sections.preference import one_pair
-from analysis.report.source import Source, of_people
+from analysis.report.source import Source
 from analysis.report.tables import Column, Table, estimates_table
 from common.words import counted
 
@@ -74,7 +74,7 @@ def participation(source: Source) -> Table:
                 "wanted": arm.wanted,
                 "submissions": len(submissions),
                 "left_out": int((source.data.submissions["arm"] == arm.name).sum()) - len(submissions),
-                "median_seconds": float(of_people(submissions)["seconds"].median()),
+                "median_seconds": float(submissions.loc[~submissions["synthetic"], "seconds"].median()),
             }
         )
     columns = [

@@ -93,7 +93,7 @@ def chart(source: Source, frames: Frames) -> Figure:
 
 
 def statements_table(source: Source, frames: Frames) -> Table:
-    """For each statement: n, mean with interval, s.d., median, reliability."""
+    """For each statement: n, mean with interval, s.d., median; in the data its reliability, too."""
     statements = []
     for topic, frame in frames.items():
         level = location(source, topic, frame)
@@ -124,14 +124,9 @@ def statements_table(source: Source, frames: Frames) -> Table:
             f"workers; the prompts are a fixed condition. {sizes}"
         )
         return Table("Statements", columns, statements, note)
-    levels = list(dict.fromkeys(source.questions[topic].scale.level for topic in frames))
-    heading = f"α, {levels[0]}" if len(levels) == 1 else "α"
-    columns += [Column(heading, shows="alpha"), Column("ICC(1,k)", shows="icc_1k")]
     note = (
         "Mean, s.d. (n − 1) and median of all ratings. The mean’s interval is about new items and new workers; of a "
-        f"question about no item, about new workers. {sizes} "
-        f"α ({' or '.join(levels)}, as the scale) shows how far single ratings agree, ICC(1,k) how reliable item means "
-        "are."
+        f"question about no item, about new workers. {sizes} How far workers agree is under “Answers and agreement”."
     )
     return Table("Statements", columns, statements, note)
 

@@ -168,7 +168,8 @@ def _score_table(name: str, records: Sequence[dict[str, Any]]) -> Table:
         Column("How", "how", shows="score"),
     ]
     note = (
-        "Score: minus the weights of the marks of a text, so that more is better. z: after each worker’s scores were "
-        "given the mean 0 and the standard deviation 1."
+        "Score: minus the weights of the marks of a text, so that more is better; every answer counts the same, where "
+        "“What the study found” counts every item the same. z: after each worker’s scores were given the mean 0 and "
+        "the standard deviation 1."
     )
     return Table(f"Scores from marks by {name}", columns, records, note)

@@ -45,19 +45,22 @@ def make_section(source: Source) -> Section:
                 )
             )
             section.highlights.append(Highlight("Median time", f"{number(float(seconds.median()), 1)} s", topic))
-    timed = of_people(source.data.used.dropna(subset="seconds"))
-    by_worker = Dimensions.of(workers=timed["worker"])
-    median = attempt(lambda: median_estimate(timed["seconds"], by_worker), n_of="submissions")
-    medians["A whole submission"] = replace(median, n_of="submissions")
     note = (
         "Times of single ratings are measured in the worker’s browser; a submission lasts from acceptance to its end. "
         "The intervals are about new workers, and about new items where a question is about items. "
         "Times of simulated workers are left out where people took part."
     )
-    whole = medians["A whole submission"]
-    if len(medians) > MOST_MEDIANS:
-        section.add(Facts([("Median of a whole submission", f"{with_interval(whole, 1)} s")]))
-    fold = len(medians) > MOST_MEDIANS
+    fold = len(medians) >= MOST_MEDIANS
+    timed = of_people(source.data.used.dropna(subset="seconds"))
+    if len(timed) and timed["synthetic"].all():
+        note += " How long simulated workers took for a whole submission says nothing, so it is not shown."
+    else:
+        by_worker = Dimensions.of(workers=timed["worker"])
+        median = attempt(lambda: median_estimate(timed["seconds"], by_worker), n_of="submissions")
+        medians["A whole submission"] = replace(median, n_of="submissions")
+        if fold:
+            whole = medians["A whole submission"]
+            section.add(Facts([("Median of a whole submission", f"{with_interval(whole, 1)} s")]))
     section.add(estimates_table("Median seconds", medians, digits=1, note=note, fold=fold))
     section.data = {"median_seconds": medians}
     add_pay(source, section)
