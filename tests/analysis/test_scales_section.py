@@ -76,7 +76,7 @@ def test_alpha_is_that_of_the_answers_section(tmp_path: Path) -> None:
 
 
 def test_a_mean_is_in_one_table_and_agreement_in_another(tmp_path: Path) -> None:
-    page, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
+    _, sections = built(study_data(ITEMS, VALUES, **LIKERT), tmp_path)
 
     tables = {
         table["caption"]: table["columns"] for name in ("scales", "answers") for table in sections[name]["tables"]
