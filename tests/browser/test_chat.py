@@ -108,6 +108,27 @@ def test_a_reload_while_an_answer_is_written_loses_nothing(live_server: LiveServ
     assert Suggestion.objects.count() == 1
 
 
+def test_after_the_last_message_there_is_no_box_for_another(live_server: LiveServer, new_page: NewPage) -> None:
+    """While answers are written, the box takes the next message: its number is said, and after the last it goes."""
+    page = new_page(viewport=NARROW)
+    started(page, live_server, chat_study(max_turns=2))
+    for number, expected in ((1, "Message 2 of at most 2"), (2, "")):
+        expect(page.locator("#talk-count")).to_have_text(f"Message {number} of at most 2")
+        page.get_by_label("Your message").fill("A word?")
+        page.get_by_role("button", name="Send").click()
+        asked(number)
+        expect(page.locator("#talk-status")).to_contain_text("usually takes a few seconds")
+        if expected:
+            expect(page.locator("#talk-count")).to_have_text(expected)
+            expect(page.get_by_label("Your message")).to_be_visible()
+        else:
+            for gone in ("#talk-count", "textarea", "[data-talk=send]", ".help.after"):
+                expect(page.locator(gone)).to_be_hidden()
+        answer(newest("A"), "It rains.")
+        expect(page.get_by_role("log").get_by_text("It rains.")).to_have_count(number)
+    expect(page.get_by_text("That was the last message of this conversation.")).to_be_visible()
+
+
 def test_an_answer_that_does_not_come_is_said_and_asked_for_again(
     live_server: LiveServer, new_page: NewPage, axe_core: Path
 ) -> None:

@@ -120,19 +120,22 @@ class Chat(TaskType):
         texts, config, payload = shown.texts, shown.config, shown.items[talk.item].payload
         failed = talk.arrived and bool(talk.lacking)
         most = limit_of("max_turns", payload, config)
-        is_last = len(talk.turns) >= most
+        written = len(talk.turns)
+        is_last = written >= most
+        counts = [texts["count"].replace("{n}", str(n)).replace("{most}", str(most)) for n in range(1, most + 1)]
         question = message_question(
             config,
             texts,
-            number=len(talk.turns) + 1,
+            number=written + 1,
             most_characters=limit_of("most_characters", payload, config),
             can_send=not failed and not is_last,
-            can_end=failed or len(talk.turns) >= limit_of("min_turns", payload, config),
+            can_end=failed or written >= limit_of("min_turns", payload, config),
             can_retry=failed,
         )
         context = log_context(shown, talk) | {
             "message": question,
-            "count": texts["count"].replace("{n}", str(len(talk.turns) + 1)).replace("{most}", str(most)),
+            "count": "".join(counts[written : written + 1]),
+            "next_count": "".join(counts[written + 1 : written + 2]),
             "keys": texts["message.keys"],
             "buttons": {name: texts[name] for name in ("send", "end", "retry")},
             "end_help": texts["end.help"],

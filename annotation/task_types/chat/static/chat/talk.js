@@ -60,6 +60,13 @@
     task.elements.form.value = form.value;
     task.dispatchEvent(new Event("renewed"));
   }
+  // What is in the box while answers are written is the next message. After the last one, there is none.
+  function ahead() {
+    var count = byId("talk-count"), send = task.querySelector("[data-talk=send]");
+    if (!count) { return; }
+    if (count.dataset.next) { count.textContent = count.dataset.next; return; }
+    [count, byId("talk-keys"), question, send, task.querySelector(".help.after")].forEach(function (node) { if (node) { node.hidden = true; } });
+  }
   function show(html) {
     var page = read(html), fresh = page.getElementById("talk");
     var form = page.querySelector("#task [name=form], #task-waits [name=form]");
@@ -71,6 +78,7 @@
     if (step && newStep) { step.textContent = newStep.textContent; }
     renew(form);
     if (waits) {
+      ahead();
       began = Date.now();
       say(page.getElementById("waiting-title").textContent, page.getElementById("waiting-text").textContent);
       later(0, waits.dataset.url + "?step=" + encodeURIComponent(waits.dataset.step));
@@ -85,7 +93,7 @@
     if (freshQuestion && !box) { location.reload(); return; } // there was no box when this page was loaded
     var old = byId("talk-controls"), active = document.activeElement;
     var focused = active === document.body || old.contains(active); // in the box, or on a button that goes
-    if (freshQuestion) { freshQuestion.parentNode.replaceChild(question, freshQuestion); }
+    if (freshQuestion) { question.hidden = false; freshQuestion.parentNode.replaceChild(question, freshQuestion); }
     old.parentNode.replaceChild(controls, old);
     busy = false;
     say("");
