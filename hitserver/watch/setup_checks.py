@@ -12,6 +12,7 @@ from importlib.metadata import version as installed_version
 from django.conf import settings
 from django.db import connection
 from django.utils import timezone
+from packaging.requirements import Requirement
 
 from common.words import counted
 from hitserver import retention
@@ -72,10 +73,20 @@ def _installed() -> tuple[str, ...]:
 
 @cache
 def _not_as_locked() -> tuple[str, ...]:
-    text = (settings.BASE_DIR / "requirements.lock").read_text()
-    pins = re.findall(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", text, re.MULTILINE)
-    present = ((name, pin, _version_of(name)) for name, pin in pins)
-    return tuple(f"{name} {number} (not {pin})" for name, pin, number in present if number and number != pin)
+    return not_as_locked((settings.BASE_DIR / "requirements.lock").read_text())
+
+
+def not_as_locked(lock: str) -> tuple[str, ...]:
+    """Installed packages of another version than ``lock`` has for this Python and this system, in words."""
+    different = []
+    for line in re.findall(r"^[A-Za-z0-9].*==[^\\\n]*", lock, re.MULTILINE):
+        pinned = Requirement(line)
+        if pinned.marker is not None and not pinned.marker.evaluate():
+            continue
+        number = _version_of(pinned.name)
+        if number and not pinned.specifier.contains(number, prereleases=True):
+            different.append(f"{pinned.name} {number} (not {str(pinned.specifier).removeprefix('==')})")
+    return tuple(different)
 
 
 def _version_of(name: str) -> str:

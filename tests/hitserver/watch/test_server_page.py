@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from importlib.metadata import version as version_of_package
 from typing import Any
 
 import pytest
@@ -155,3 +156,15 @@ def test_old_signs_are_forgotten() -> None:
     signs.forget_old()
 
     assert ProcessSign.objects.get().pid == 2
+
+
+def test_packages_are_compared_with_what_the_lock_file_has_for_this_python() -> None:
+    number = version_of_package("packaging")
+    lock = (
+        "django==0.1 \\\n    --hash=sha256:00\n"
+        "nobody-has-this==1.0\n"
+        f"packaging=={number} ; python_full_version >= '3.0' \\\n    --hash=sha256:00\n"
+        "packaging==0.1 ; python_full_version < '3.0'\n"
+        "celery[redis]==0.1 ; sys_platform == 'none'\n"
+    )
+    assert setup_checks.not_as_locked(lock) == (f"django {version_of_package('django')} (not 0.1)",)
