@@ -60,6 +60,7 @@ def fill(submissions: int, studies: int) -> None:
             cursor.execute("VACUUM ANALYZE")
         else:
             cursor.execute("ANALYZE")
+    call_command("totals", verbosity=0)  # as the scheduler would have
 
 
 def _shares(total: int, studies: int) -> list[int]:

@@ -24,7 +24,7 @@ from annotation.studies.declared_factors import declared_factors
 from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
 from annotation.task_types.base import Text
 from annotation.work.confirmation import claimed_submissions, unconfirmed_submissions
-from annotation.work.left_out import left_out_submissions
+from annotation.work.left_out import left_out_submissions, not_left_out
 
 #: The heading of texts to which the type gives no group.
 DEFAULT_GROUP = Text("", "", "").group
@@ -68,7 +68,7 @@ def describe_study(study: Study) -> StudyDescription:
         assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
         unconfirmed=unconfirmed_submissions(study).order_by().values("pk").distinct().count(),
-        rejected=in_state(study, "rejected").exclude(pk__in=left_out_submissions(study)).count(),
+        rejected=in_state(study, "rejected").filter(not_left_out(left_out_submissions(study))).count(),
         quality_control=study.quality_control,
         exclude=study.exclusion,
         own_work=task.own_work,

@@ -57,7 +57,7 @@ from annotation.studies.provenance import provenance_columns
 from annotation.task_types.checks import CHECK
 from annotation.task_types.registry import get_type
 from annotation.work.confirmation import is_posted, unconfirmed_submissions
-from annotation.work.left_out import left_out_submissions
+from annotation.work.left_out import left_out_submissions, not_left_out
 
 CHUNK = 10_000
 #: The kind of outputs that are whole texts.
@@ -231,8 +231,8 @@ class StudyRows:
             return
         items = Item.objects.filter(study=self.study).order_by("position").values_list("external_id", "source")
         item_of = {output: name for name, source in items for output in source.get("outputs", ())}
-        outputs = Output.objects.filter(study=feed.source, kind=TEXT).exclude(
-            submission__in=left_out_submissions(feed.source)
+        outputs = Output.objects.filter(
+            not_left_out(left_out_submissions(feed.source), "submission"), study=feed.source, kind=TEXT
         )
         name_of = {
             (submission, item): item_of[output]

@@ -13,7 +13,7 @@ from annotation.many_ids import among
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
 from annotation.recruiting.pay_states import with_pay_state
 from annotation.review.work_totals import totals_if_large
-from annotation.work.left_out import excluded_by_rule, excluded_submissions, left_out_submissions
+from annotation.work.left_out import excluded_by_rule, excluded_submissions, left_out_submissions, not_left_out
 
 PER_PAGE = 40
 SHOWN_TEXT = 80
@@ -101,7 +101,7 @@ def chosen(study: Study, chosen_filter: Filter) -> QuerySet[Submission]:
     elif chosen_filter.show == "rules":
         matching = matching.filter(pk__in=among(excluded_by_rule(study)))
     elif chosen_filter.show == "included":
-        matching = matching.exclude(pk__in=left_out_submissions(study))
+        matching = matching.filter(not_left_out(left_out_submissions(study)))
     elif chosen_filter.show in _SHOWN_BY:
         matching = matching.filter(_SHOWN_BY[chosen_filter.show])
     return matching.order_by("-received_at", "-pk")

@@ -33,7 +33,7 @@ from annotation.task_types.base import TaskType
 from annotation.task_types.checks import ROLES as CHECK_ROLES
 from annotation.task_types.items import Json
 from annotation.task_types.registry import UnknownTaskType, get_type
-from annotation.work.left_out import left_out_submissions
+from annotation.work.left_out import left_out_submissions, not_left_out
 from common.problems import Problem, Refused, invalid, refuse_if_any, unknown
 
 log = logging.getLogger(__name__)
@@ -111,8 +111,8 @@ def outputs_to_take(*, task: TaskType, source: Study, arms: Sequence[str], kind:
     outputs = Output.objects.filter(study=source, kind__in=[kind] if kind else shared[:1])
     if arms:
         outputs = outputs.filter(submission__participant__arm__name__in=arms)
-    counted = outputs.exclude(submission__in=left_out_submissions(source)).filter(
-        submission__participant__redacted_at=None
+    counted = outputs.filter(
+        not_left_out(left_out_submissions(source), "submission"), submission__participant__redacted_at=None
     )
     return counted.select_related("submission__participant__arm", "item").order_by("pk")
 

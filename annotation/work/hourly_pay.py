@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, Sum, Window
 from django.db.models.functions import RowNumber
 
 from annotation.models import Rating, Study, Submission
-from annotation.work.left_out import left_out_submissions, paid_work
+from annotation.work.left_out import left_out_submissions, not_left_out, paid_work
 from annotation.work.quality_rules import checks_per_hit
 
 CENT = Decimal("0.01")
@@ -144,7 +144,7 @@ def time_per_hit(study: Study) -> TimePerHit | None:
         return None
     # Imported work often has no times: they are 0.
     people = Submission.objects.filter(study=pilot, participant__synthetic=False, seconds__gt=0)
-    times = list(people.exclude(pk__in=left_out_submissions(pilot)).values_list("seconds", flat=True))
+    times = list(people.filter(not_left_out(left_out_submissions(pilot))).values_list("seconds", flat=True))
     source = "people" if times else "simulated"
     if not times:
         # What simulated workers claim for the questions of a submission. (They send pages without waiting.)

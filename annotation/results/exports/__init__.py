@@ -35,7 +35,7 @@ from annotation.results.exports.tries import tries_sheet
 from annotation.results.exports.turns import turn_rules, turns_sheet
 from annotation.task_types.registry import get_type
 from annotation.work.edit_log import records_edits
-from annotation.work.left_out import left_out_submissions
+from annotation.work.left_out import left_out_submissions, not_left_out
 from annotation.work.training_rounds import can_try
 
 SHEETS = {
@@ -144,7 +144,7 @@ def file_name(study: Study, *, kind: str, format: str = "", simulated: bool | No
     """``<study>-<kind>.<format>``, with ``-simulated`` before the dot if the file includes any simulated rating."""
     included = Submission.objects.filter(study=study, participant__synthetic=True)
     if kind in ("wide", "diversity-eval", *EXTRA_EXPORTS):
-        included = included.exclude(pk__in=left_out_submissions(study))
+        included = included.filter(not_left_out(left_out_submissions(study)))
     is_marked = simulated is not False and included.exists()
     return f"{study.slug}-{kind}{'-simulated' if is_marked else ''}.{format or FORMATS_OF[kind][0]}"
 

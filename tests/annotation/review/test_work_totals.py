@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from io import StringIO
@@ -21,6 +22,7 @@ from annotation.review.payment_lists import totals, workers_in
 from annotation.review.payments_due import payable, payment_totals
 from annotation.review.progress import progress
 from annotation.review.study_progress import count_slow_figures, study_progress
+from annotation.review.submission_lists import Filter, chosen
 from annotation.review.work_totals import check_totals, count_marked
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.allocation import NothingLeft, accept_next
@@ -161,3 +163,19 @@ def test_totals_are_right_after_20_workers_race_while_others_count() -> None:
     assert n_sent == 120
     assert sum(WorkTotal.objects.filter(study=study).values_list("received", flat=True)) == 120
     assert check_totals([study]) == []
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="how PostgreSQL plans")
+def test_a_large_study_is_never_gone_through_once_for_each_row() -> None:
+    """With little memory, as with half a million rows, PostgreSQL makes no table of ids for “in … or in …”."""
+    study = make_study(items=1)
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL work_mem = '64kB'")
+        cursor.execute(
+            "INSERT INTO annotation_recount (participant_id) SELECT number FROM generate_series(1, 20000) AS number"
+        )
+        cursor.execute("ANALYZE annotation_recount")
+    marked = work_totals._stale(study).order_by("pk").explain()
+    assert "SubPlan" not in marked, marked
+    included = chosen(study, Filter(show="included")).values("pk").explain()
+    assert not re.search(r"NOT \((hashed SubPlan|SubPlan|ANY)", included), included
