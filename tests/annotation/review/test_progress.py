@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Arm, Assignment, Flag, Hit, Participant, Study, Submission
@@ -13,6 +14,7 @@ from annotation.review.completion import tell_of_complete_studies
 from annotation.review.progress import progress
 from annotation.review.submission_lists import Filter, submission_page, submission_rows, submissions
 from annotation.work.excluding import review_submission
+from tests.annotation.console_helpers import as_role
 from tests.factories import make_assignment, make_participant, make_researcher, make_study, make_submission
 
 pytestmark = pytest.mark.django_db
@@ -145,8 +147,12 @@ def test_the_median_time_is_that_of_people_where_there_are_any() -> None:
     bot = received(study, seconds=0.2)
     Participant.objects.filter(pk=bot.participant_id).update(synthetic=True)
     assert (progress(study).median_seconds, progress(study).median_simulated) == (0.2, True)
+    client, address = as_role("viewer", study), reverse("console_progress", args=[study.slug])
+    # How fast a program is says nothing about people.
+    assert "simulated workers only" in (page := client.get(address).content.decode()) and "0.2 s" not in page
     received(study, seconds=60)
     assert (progress(study).median_seconds, progress(study).median_simulated) == (60, False)
+    assert "1 min 00 s" in client.get(address).content.decode()
 
 
 @pytest.mark.parametrize(("seconds", "median"), [([5], 5), ([5, 1], 3), ([9, 1, 5], 5), ([1, 2, 3, 10], 2.5)])
