@@ -55,7 +55,6 @@ PAGES = {
     "arms": STUDY + "arms/",
     "factors": STUDY + "factors/",
     "preview": STUDY + "preview/",
-    "plan": STUDY + "plan/",
     "report": STUDY + "report/",
     "paper": STUDY + "paper/",
     "platforms": STUDY + "platforms/",

@@ -45,11 +45,11 @@ def training_preview(request: SignedIn, study: Study) -> HttpResponse:
         raise Http404
     items, instrument = HitItems(tuple(named), tuple(named.values())), Instrument.of(study, arm)
     address = reverse("console_training_preview", args=[study.slug])
-    key, about = f"training-preview-{study.pk}", fingerprint(study)
-    kept = request.session.get(key, {})
-    rows = [TriedRow(*row) for row in kept.get("rows", [])] if kept.get("about") == about else []
+    session_key, version = f"training-preview-{study.pk}", fingerprint(study)
+    stored = request.session.get(session_key, {})
+    rows = [TriedRow(*row) for row in stored.get("rows", [])] if stored.get("version") == version else []
     if "begin" in request.GET:
-        request.session.pop(key, None)
+        request.session.pop(session_key, None)
         return SeeOther(address)
     with speaking(instrument.voice):
         if "answered" in request.GET and request.method != "POST":
@@ -62,7 +62,7 @@ def training_preview(request: SignedIn, study: Study) -> HttpResponse:
                 status=200,
                 link=Link(f"{address}?begin", "Try it again"),
             )
-        context = _context(study, arm, due, due.position) | {"trying": "training", "action": address}
+        context = _context(study, arm, due) | {"trying": "training", "action": address}
         if request.method != "POST":
             return page(due.page.template, context)
         typed = {name: clean_text(str(value)) for name, value in request.POST.items()}
@@ -74,7 +74,7 @@ def training_preview(request: SignedIn, study: Study) -> HttpResponse:
     verdicts = tried_columns(due, answers)["verdicts"]
     passed = round_passed(due, answers, verdicts, instrument.asked.training.needed_of(len(items.ids)))
     row = TriedRow(due.attempt, due.place, due.item_id, answers, verdicts, due.order, passed)
-    request.session[key] = {"about": about, "rows": [astuple(row) for row in (*rows, row)]}
+    request.session[session_key] = {"version": version, "rows": [astuple(row) for row in (*rows, row)]}
     return SeeOther(f"{address}?answered#explained")
 
 
@@ -88,17 +88,17 @@ def _answered(
     practice = explained(due, row, instrument.asked.training)
     if practice is None:
         return None
-    context = _context(study, arm, due, due.position) | {
+    context = _context(study, arm, due) | {
         "values": due.page.typed(row.answers),
         "practice": replace(practice, next_url=address),
     }
     return page(due.page.template, context)
 
 
-def _context(study: Study, arm: Arm | None, due: TrainingPage, position: int) -> dict[str, Any]:
+def _context(study: Study, arm: Arm | None, due: TrainingPage) -> dict[str, Any]:
     """What both pages share. The banner of the page that is due says which try it is."""
     training, n_items = Instrument.of(study, arm).asked.training, len(due.items.ids)
-    return preview_context(study, due.page, at=position + 1, steps=n_items, arm=arm) | {
+    return preview_context(study, due.page, at=due.position + 1, steps=n_items, arm=arm) | {
         "feedback_box": False,
         "notice": NOTHING_SAVED,
         "practice": Practice(training.needed_of(n_items), n_items, due.attempt, training.tries),

@@ -122,7 +122,10 @@ class Chat(TaskType):
         most = limit_of("max_turns", payload, config)
         written = len(talk.turns)
         is_last = written >= most
-        counts = [texts["count"].replace("{n}", str(n)).replace("{most}", str(most)) for n in range(1, most + 1)]
+
+        def count_of(number: int) -> str:
+            return texts["count"].replace("{n}", str(number)).replace("{most}", str(most)) if number <= most else ""
+
         question = message_question(
             config,
             texts,
@@ -134,8 +137,8 @@ class Chat(TaskType):
         )
         context = log_context(shown, talk) | {
             "message": question,
-            "count": "".join(counts[written : written + 1]),
-            "next_count": "".join(counts[written + 1 : written + 2]),
+            "count": count_of(written + 1),
+            "next_count": count_of(written + 2),
             "keys": texts["message.keys"],
             "buttons": {name: texts[name] for name in ("send", "end", "retry")},
             "end_help": texts["end.help"],

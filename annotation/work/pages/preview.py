@@ -68,7 +68,7 @@ def limit_note(study: Study) -> str:
     """How many hits one person can do, where a platform offers more, each on its own; empty elsewhere."""
     if not bounded_on(study):
         return ""
-    return _("The limit in this study is %(count)s per person.") % {"count": study.hits_per_worker}
+    return _("Each person can do at most %(count)s of these in this study.") % {"count": study.hits_per_worker}
 
 
 def _may_preview(request: HttpRequest, visit: Visit) -> bool:

@@ -75,16 +75,16 @@ def test_two_hits_accepted_at_once_become_one(monkeypatch: pytest.MonkeyPatch) -
 def test_the_preview_and_the_start_page_say_how_many() -> None:
     one, _, _ = offered(hits_per_worker=2)
     preview = Client().get(address(one, "ASSIGNMENT_ID_NOT_AVAILABLE"), follow=True).content.decode()
-    assert "The limit in this study is 2 per person." in preview
+    assert "Each person can do at most 2 of these in this study." in preview
     assert "If you have done that many, please do not accept another one." in preview
-    assert "The limit in this study is 2 per person." in Client().get(address(one, "A1")).content.decode()
+    assert "Each person can do at most 2 of these in this study." in Client().get(address(one, "A1")).content.decode()
 
 
 def test_nothing_is_said_where_nobody_can_do_too_many() -> None:
     for values in ({"hits_per_worker": None}, {"hits_per_worker": 3}):
         one = offered(**values)[0]
         preview = Client().get(address(one, "ASSIGNMENT_ID_NOT_AVAILABLE"), follow=True).content.decode()
-        assert "The limit in this study" not in preview
+        assert "Each person can do at most" not in preview
 
 
 def test_who_has_done_all_is_told_to_return_the_hit_before_any_work() -> None:
@@ -104,7 +104,7 @@ def test_who_returned_another_hit_says_so_and_starts_this_one() -> None:
     client, here = Client(), address(two, "A2")
     page = client.get(here).content.decode()
     assert "You have another HIT of this study open" in page
-    assert "The limit in this study is 1 per person, and what you have open counts." in page
+    assert "Each person can do at most 1 of these in this study, and what you have open counts." in page
     assert f'value="{first.pk}"' in page
     answer = client.post(here, {"returned": str(first.pk)})
     assert (answer.status_code, answer["Location"]) == (303, here)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -64,9 +66,11 @@ def test_it_begins_again_when_asked_and_when_the_study_changes() -> None:
 def test_a_missing_answer_is_named_and_what_was_given_stays() -> None:
     study = training_study()
     client = as_role("viewer", study)
-    text = answer(client, study, {"lively": "2"})
-    assert "Please check one answer. Nothing is lost." in text
-    assert shown(client, study).count("Buzz") == 1
+    page = client.post(address(study), {"form": "training", "lively": "2"}).content.decode()
+    assert "Please check one answer. Nothing is lost." in page
+    [chosen] = re.findall(r"<input[^>]*\bchecked\b[^>]*>", page)
+    assert 'name="lively"' in chosen and 'value="2"' in chosen
+    assert "Buzz buzz buzz." in shown(client, study)
 
 
 def test_the_preview_leads_there_and_a_study_without_training_has_none() -> None:
