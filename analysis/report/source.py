@@ -212,7 +212,8 @@ class Source:
     def statement_topics(self) -> set[str]:
         """The topics whose means are in a section on statements."""
         sections = [section for section in self.description.sections if section.name == "scales"]
-        return {topic for section in sections for topic in section.parameters.get("topics") or self.questions}
+        topics = {topic for section in sections for topic in section.parameters.get("topics") or self.questions}
+        return {topic for topic in topics & set(self.questions) if self.questions[topic].scale.level in NUMERIC}
 
     @property
     def scored_topics(self) -> list[str]:

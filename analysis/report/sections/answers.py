@@ -308,6 +308,10 @@ def agreement(source: Source, question: QuestionDescription, frame: pd.DataFrame
     """
     if compares_nobody(source, frame):
         return {}
+    return source.remembered(("agreement", question.topic), lambda: _coefficients(source, question, frame))
+
+
+def _coefficients(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> dict[str, Estimate]:
     level, draws, seed = question.scale.level, source.draws, source.seed
     both_orders, centre = False, None
     if level == "pairwise":

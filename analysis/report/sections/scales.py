@@ -14,13 +14,12 @@ from typing import Any
 import pandas as pd
 
 from analysis import plots
-from analysis.agreement import icc, krippendorff_alpha
 from analysis.description import Point, QuestionDescription, Scale, Score
 from analysis.estimate import Estimate
 from analysis.inference import mean_estimate
 from analysis.report.blocks import Figure, Figures, Note, Section
 from analysis.report.estimates import attempt, how
-from analysis.report.sections.answers import ALPHA_LEVEL, as_ratings, compares_nobody, is_about_no_item, location
+from analysis.report.sections.answers import agreement, is_about_no_item, location
 from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from analysis.report.tables import Column, Table, keyed
 from analysis.scores import item_means
@@ -142,12 +141,14 @@ def sizes_in_words(statements: Sequence[dict[str, Any]]) -> str:
 
 
 def reliability(source: Source, question: QuestionDescription, frame: pd.DataFrame) -> tuple[Estimate, Estimate]:
-    """Krippendorff's α at the scale's level and ICC(1,k); undefined if workers answered about different things."""
-    if compares_nobody(source, frame):
-        undefined = Estimate(math.nan, note="workers answered about different things")
-        return undefined, undefined
-    ratings, level = as_ratings(question, frame), ALPHA_LEVEL[question.scale.level]
-    return attempt(lambda: krippendorff_alpha(ratings, level)), attempt(lambda: icc(ratings, "1,k", crossed=True))
+    """Krippendorff's α and ICC(1,k), as the section on answers has them.
+
+    Undefined if workers answered about different things.
+    """
+    coefficients = agreement(source, question, frame)
+    undefined = Estimate(math.nan, note="workers answered about different things")
+    alpha = next((value for name, value in coefficients.items() if name.startswith("Krippendorff")), undefined)
+    return alpha, coefficients.get("ICC(1,k)", undefined)
 
 
 def add_groups(source: Source, section: Section, frames: Frames, by: str) -> None:
