@@ -29,6 +29,7 @@ COMMANDS = (
     Command("report", "report", "The report of a study, from a bundle."),
     Command("compare", "compare", "Levels of a factor, such as systems: means, differences, effects, ranks."),
     Command("looks", "looks", "Levels compared while ratings still arrive: figures that hold however often you look."),
+    Command("plan-looks", "plan_looks", "What a rule for stopping early would save and risk, by simulation."),
     Command("agreement", "agreement", "Agreement between raters, from a file with one rating per row."),
     Command("raters", "raters", "Each rater by models: how often right or guessing, how severe, how consistent."),
     Command("preference", "preference", "Systems compared: scores, strengths and ranks."),

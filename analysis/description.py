@@ -5,6 +5,7 @@ Plain Python, quick to import. Task types use these classes for their declaratio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -266,6 +267,26 @@ class TrainingDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppingRule:
+    """When a study stops before all planned ratings are in: as soon as every difference of ``factor`` on ``criterion``
+    is settled, as `analysis.findings.looks` has it.
+
+    ``smallest``: the smallest difference that matters; None: only a difference settles. ``first``: the share of the
+    planned ratings at the first look, in percent; ``every``: after how many percent more there is another.
+    """
+
+    factor: str
+    criterion: str
+    smallest: float | None = None
+    first: int = 20
+    every: int = 5
+
+    def looks_by(self, share: float) -> int:
+        """How many looks there are until this share of the planned ratings, from 0 to 1, has arrived."""
+        return max(0, math.floor((100 * share - self.first) / self.every + 1e-9) + 1)
+
+
+@dataclass(frozen=True, slots=True)
 class Recruitment:
     """One way in for workers. ``name`` and ``title`` are those of the platform, the latter for people.
 
@@ -296,7 +317,8 @@ class StudyDescription:
 
     ``questionnaires``: what people were asked around their tasks; ``screening`` says whose answers turned them away,
     and ``turned_away`` counts them by reason (``screened_out``, ``not_understood``, ``not_trained``), ``simulated`` of
-    them programs. Nobody who was turned away rated anything. ``training`` is None without one.
+    them programs. Nobody who was turned away rated anything. ``training`` is None without one, and so is ``stopping``,
+    the rule by which the study stops early.
 
     For a paper: ``recruitment`` has the ways in, ``conditions`` who may take part and on what terms besides,
     ``balance`` a sentence on what is shown in random or balanced order. ``minimum_hourly_pay`` is in USD, None if it is
@@ -347,6 +369,7 @@ class StudyDescription:
     screening: Sequence[str] = ()
     turned_away: Mapping[str, int] = field(default_factory=dict)
     training: TrainingDescription | None = None
+    stopping: StoppingRule | None = None
 
     @property
     def worker_questions(self) -> Sequence[QuestionDescription]:

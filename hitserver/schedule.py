@@ -20,6 +20,7 @@ STUDIES = {
     "follow_feeds": 60,
     "wake_judges": 60,
     "tell_of_complete_studies": 60,
+    "stop_early": 60,
     "count_work": 15,
 }
 #: The hour and the minute of what the scheduler sends once a night.

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from analysis.answer_files.opening import READABLE, open_answers
 from analysis.commands.compare import FIX, add_columns, check_options
 from analysis.commands.compared_rows import Factor, read_input
-from analysis.commands.options import Subparsers, add_confidence, positive
+from analysis.commands.options import Subparsers, above_zero, add_confidence, positive
 from analysis.commands.output import Outcome, options_used, print_json, without_nan
-from analysis.estimate import Estimate, merged_methods, p_value
+from analysis.estimate import merged_methods, p_value
 from analysis.findings import Answers, compare_levels
-from analysis.inference import holm
+from analysis.findings.looks import Look, differences_so_far, look_at
 from analysis.input_errors import InputError
-from analysis.sequential import always_valid_level, always_valid_p
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Two levels at this time. ``p`` is corrected by Holm's method over all pairs; ``p`` below 1 − confidence decides,
-    now and at any later time."""
-
-    first: str
-    second: str
-    difference: Estimate
-    p: float
-    decided: bool
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -41,6 +27,8 @@ def add_parser(subparsers: Subparsers) -> None:
     add_columns(parser)
     meaning = "how many answers on each criterion the finished study is to have; intervals are narrowest there"
     parser.add_argument("--planned", type=positive, required=True, metavar="N", help=meaning)
+    meaning = "the smallest difference that matters: one whose interval lies within it is settled, too"
+    parser.add_argument("--smallest", type=above_zero, metavar="D", help=meaning)
     add_confidence(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.set_defaults(run=run)
@@ -68,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         }
         figures: dict[str, Any] = {
             f"{label}.{factor}": [
-                without_nan({name: getattr(look, name) for name in ("first", "second", "p", "decided")})
+                without_nan({name: getattr(look, name) for name in ("first", "second", "p", "settled")})
                 for look in of_factor
             ]
             for (label, factor), of_factor in looks.items()
@@ -87,13 +75,10 @@ def run(args: argparse.Namespace) -> int:
 def looks_at(args: argparse.Namespace, answers: Answers, factor: Factor) -> list[Look]:
     """ValueError: the levels cannot be compared."""
     reference = args.reference or (factor.reference if factor.reference in factor.levels else "")
-    level = always_valid_level(len(answers), args.planned, args.confidence)
-    comparison = compare_levels(answers, factor.codes, factor.levels, reference=reference, level=level)
-    ps = [always_valid_p(pair.p, len(answers), args.planned, args.confidence) for pair in comparison.differences]
-    return [
-        Look(pair.first, pair.second, pair.difference, p, p < 1 - args.confidence)
-        for pair, p in zip(comparison.differences, holm(ps).tolist(), strict=True)
-    ]
+    comparison = compare_levels(answers, factor.codes, factor.levels, reference=reference)
+    share = len(answers) / args.planned
+    differences = differences_so_far(comparison, answers.bounds, lambda level: share)
+    return look_at(differences, smallest=args.smallest, confidence=args.confidence)
 
 
 def print_looks(args: argparse.Namespace, title: str, done: int, looks: list[Look]) -> None:
@@ -102,14 +87,14 @@ def print_looks(args: argparse.Namespace, title: str, done: int, looks: list[Loo
     width = max(map(len, names))
     print(f"{'difference':{width}}  {f'{100 * args.confidence:g}% at all times':<24}  {'p, Holm':>8}")
     for name, look in zip(names, looks, strict=True):
-        mark = "  decided" if look.decided else ""
+        mark = f"  {look.settled}" if look.settled else ""
         print(f"{name:{width}}  {look.difference!s:<24}  {p_value(look.p):>8}{mark}")
     for way in merged_methods(look.difference.note for look in looks):
         print(f"  {way}")
-    if all(look.decided for look in looks):
-        print("  Every difference is decided: more ratings would only make the intervals narrower.")
+    open_pairs = sum(not look.settled for look in looks)
+    if not open_pairs:
+        print("  Every difference is settled: more ratings would only make the intervals narrower.")
     elif any(math.isnan(look.p) for look in looks):
         print("  Not all differences can be tested yet.")
     else:
-        open_pairs = sum(not look.decided for look in looks)
         print(f"  {open_pairs} of {len(looks)} {'difference is' if len(looks) == 1 else 'differences are'} open.")

@@ -20,7 +20,8 @@ RATERS = [1, 2, 3, 5, 8]
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_aims(parser)
     add_design(parser)
-    add_scale_and_work(parser)
+    add_scale(parser)
+    add_work(parser)
 
 
 def add_aims(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +84,7 @@ def add_design(parser: argparse.ArgumentParser) -> None:
     design.add_argument("--uneven", type=finite_number, default=0.0, metavar="NUMBER", help=meaning)
 
 
-def add_scale_and_work(parser: argparse.ArgumentParser) -> None:
+def add_scale(parser: argparse.ArgumentParser) -> None:
     scale = parser.add_argument_group("the scale")
     scale.add_argument(
         "--scale", type=finite_number, nargs=2, metavar=("LOW", "HIGH"), help="ends of the scale (default: 1 5)"
@@ -98,6 +99,9 @@ def add_scale_and_work(parser: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="the mean of all answers (default: the middle of the scale)",
     )
+
+
+def add_work(parser: argparse.ArgumentParser) -> None:
     work = parser.add_argument_group("hours and money")
     work.add_argument(
         "--texts-per-hit", type=int, default=10, metavar="N", help="texts that one hit shows (default: 10)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from analysis.description import StudyDescription
+from analysis.description import StoppingRule, StudyDescription
 from analysis.paper.prose import Numbers, Paragraph, blank, cite, listed, quoted, words
 from analysis.quality_control.exclusion import Exclusion, label_of
 from analysis.quality_control.rules import RULES
@@ -31,6 +31,11 @@ METHODS: Sequence[tuple[Sequence[str], str]] = (
     (
         ("Equivalent within",),
         f"Levels are equivalent within a margin if two one-sided tests at 5% say so{cite('schuirmann1987')}.",
+    ),
+    (
+        ("confidence sequence",),
+        "Intervals called confidence sequences, and the p values beside them, hold at all times at once, however often "
+        f"somebody looks{cite('howard2021', 'waudbysmith2024')}.",
     ),
     (("Letters",), f"Levels that share a letter do not differ significantly{cite('piepho2004')}."),
     (
@@ -121,6 +126,8 @@ def data_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
     in_words = f" and {numbers.counted_as('answer in words', 'answers in words', *DATA, 'texts')}" if texts else ""
     submissions = numbers.counted("submission", *DATA, "submissions_used")
     sentences = [f"The analysis is of {ratings}{in_words} from {submissions}."]
+    if study.stopping is not None:
+        sentences.append(rule_sentence(study.stopping, closed=study.status == "closed"))
     per_item = (*DATA, "submissions_per_item")
     if numbers.value(*per_item):
         median = numbers.value(*per_item, "median")
@@ -134,6 +141,17 @@ def data_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph:
             f"{'' if study.imported_from else complete}."
         )
     return Paragraph("Data", sentences)
+
+
+def rule_sentence(rule: StoppingRule, *, closed: bool) -> str:
+    """By which rule the study could stop early, and which figures hold because of that."""
+    alike = "" if rule.smallest is None else f", or its interval lay within ±{rule.smallest:g}"
+    return (
+        f"By a rule fixed before the launch, the study {'was' if closed else 'is'} to end as soon as every difference "
+        f"by {quoted(rule.factor)} on {quoted(rule.criterion)} was settled: its p, which holds at all times, was below "
+        f"0.05{alike}. We looked at {rule.first}% of the planned submissions for the first time, and after every "
+        f"{rule.every}% again. For these differences we report intervals and p values that hold at all times."
+    )
 
 
 def agreement_paragraph(study: StudyDescription, numbers: Numbers) -> Paragraph | None:

@@ -164,6 +164,24 @@ ENTRIES: dict[str, Entry] = {
         number="2",
         pages="65--70",
     ),
+    "howard2021": _article(
+        "Howard, Steven R. and Ramdas, Aaditya and McAuliffe, Jon and Sekhon, Jasjeet",
+        "Time-uniform, nonparametric, nonasymptotic confidence sequences",
+        "The Annals of Statistics",
+        2021,
+        volume="49",
+        number="2",
+        pages="1055--1080",
+    ),
+    "waudbysmith2024": _article(
+        "Waudby-Smith, Ian and Arbour, David and Sinha, Ritwik and Kennedy, Edward H. and Ramdas, Aaditya",
+        "Time-uniform central limit theory and asymptotic confidence sequences",
+        "The Annals of Statistics",
+        2024,
+        volume="52",
+        number="6",
+        pages="2613--2640",
+    ),
     "krippendorff2004": Entry(
         "book",
         {

@@ -130,10 +130,18 @@ class SystemScores:
     figures: Figures
     ranking: Ranking
 
-    def difference(self, first: str, second: str) -> Estimate:
-        """The first system's score minus the second's. KeyError: no such system."""
-        index_of = {name: index for index, name in enumerate(self.systems)}
-        return self.figures.difference(index_of[first], index_of[second], bounds=APART)
+    def difference(self, first: str, second: str, *, level: float | None = None) -> Estimate:
+        """The first system's score minus the second's; ``level`` of the interval: that of the scores by default.
+
+        ValueError: no such system.
+        """
+        at = [self.systems.index(name) for name in (first, second)]
+        return self.figures.contrast(self.figures.weights_of(*at), bounds=APART, level=level)
+
+    def p_difference(self, first: str, second: str) -> float:
+        """Two-sided p of their difference, uncorrected. ValueError: no such system."""
+        at = [self.systems.index(name) for name in (first, second)]
+        return self.figures.p_difference(*at, bounds=APART, cautious=True)
 
 
 def system_scores(comparisons: Comparisons, dimensions: Dimensions, *, level: float = 0.95) -> SystemScores:

@@ -20,6 +20,7 @@ from annotation.api.parsing import body
 from annotation.api.study_shapes import ANY_OBJECT, TEXTS
 from annotation.platforms import all_platforms
 from annotation.studies.declared_factors import FactorForm
+from annotation.studies.stopping_rule import StoppingForm
 from annotation.studies.study_files import REQUIRED
 from annotation.study_forms import ArmForm, StudyForm
 from annotation.table_files import ReadingOptions, Table, read_table
@@ -141,6 +142,7 @@ def study_schema() -> dict[str, Any]:
             "additionalProperties": factor_schema(),
             "description": "What the report compares: the settings of each factor by its name.",
         },
+        "stopping": _settings_schema(StoppingForm, "The rule by which the study stops before all ratings are in."),
         **fields_schema(QuestionnairesForm.base_fields),
         "items": {
             "description": "The rows themselves, or where items come from: {“from_run”: NAME} or {“from_study”: NAME}.",

@@ -10,7 +10,7 @@ from rest_framework.serializers import ModelSerializer, Serializer, SerializerMe
 
 from annotation.models import Arm, Study
 from annotation.platforms import link
-from annotation.studies.spec import stored_factors
+from annotation.studies.spec import stopping_of, stored_factors
 from annotation.study_forms import StudyForm
 from annotation.task_types.questionnaire_form import QuestionnairesForm
 from annotation.task_types.questionnaires import TRIES
@@ -63,6 +63,7 @@ class StudyShape(StudySummary):
     platforms = serializers.DictField(child=serializers.DictField(), read_only=True)
     quality_control = SerializerMethodField()
     exclude = SerializerMethodField()
+    stopping = SerializerMethodField()
     before = serializers.ListField(source="questionnaires.before", default=list, read_only=True)
     comprehension = serializers.ListField(source="questionnaires.comprehension", default=list, read_only=True)
     comprehension_tries = serializers.IntegerField(
@@ -102,6 +103,7 @@ class StudyShape(StudySummary):
             "platforms",
             "quality_control",
             "exclude",
+            "stopping",
             "exclude_studies",
             "arms",
             "factors",
@@ -136,6 +138,11 @@ class StudyShape(StudySummary):
     def get_exclude(self, study: Study) -> Any:
         """The rules that exclude submissions from the analysis."""
         return rules_of(study)[1]
+
+    @extend_schema_field(ANY_OBJECT)
+    def get_stopping(self, study: Study) -> Any:
+        """The rule by which the study stops before all ratings are in. None if its factor is empty."""
+        return stopping_of(study)
 
     @extend_schema_field({"type": "string", "format": "uri"})
     def get_link(self, study: Study) -> str:

@@ -25,7 +25,7 @@ from annotation.recruiting.pages import (
     posted_study,
     reconcile,
 )
-from annotation.results.pages import exports, planning, reports
+from annotation.results.pages import exports, planning, reports, stopping
 from annotation.review.pages import bulk_decisions, coding, decision_file, payments, quality, replay, submissions
 from annotation.studies.pages import (
     arms,
@@ -160,6 +160,7 @@ urlpatterns = [
     path(STUDY + "preview/", preview.preview, name="console_preview"),
     path(STUDY + "preview/page/", preview.preview_page, name="console_preview_page"),
     path(STUDY + "plan/", planning.plan, name="console_plan"),
+    path(STUDY + "stopping/", stopping.stopping, name="console_stopping"),
     path(STUDY + "publish/", setup.publish, name="console_publish"),
     path(STUDY + "estimate/", setup.estimate, name="console_estimate"),
     path(STUDY + "submissions/", submissions.submissions, name="console_submissions"),

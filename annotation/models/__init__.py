@@ -11,6 +11,7 @@ from annotation.models.platform_jobs import Compensation, PlatformJob
 from annotation.models.platforms import OutsideAssignment, PlatformCall, Posting, QualificationType
 from annotation.models.questionnaires import QuestionnaireDraft, QuestionnaireReply
 from annotation.models.spending import Commitment, SpendingAccount, StudyBudget
+from annotation.models.stopping import StoppingLook
 from annotation.models.study import Arm, Hit, HitItem, Item, ItemFeed, Membership, Study
 from annotation.models.totals import Recount, SlowFigures, WorkTotal
 from annotation.models.trail import (
@@ -89,6 +90,7 @@ __all__ = [
     "SlowFigures",
     "SpendingAccount",
     "Step",
+    "StoppingLook",
     "Study",
     "StudyBudget",
     "Submission",

@@ -130,6 +130,9 @@ class Study(models.Model):
     )
     exclusion = models.JSONField(default=dict, help_text="Rules that exclude submissions from the analysis.")
     factors = models.JSONField(default=dict, help_text="What findings compare: settings by factor. Empty: suggestions.")
+    stopping = models.JSONField(
+        default=dict, help_text="The rule by which the study stops before all ratings are in. Empty: none."
+    )
     questionnaires = models.JSONField(
         default=dict, help_text="What participants are asked before and after, and whom the answers turn away."
     )
@@ -303,7 +306,8 @@ class Hit(models.Model):
 
     ``n_live`` counts assignments in progress or submitted; ``n_submitted`` counts only the submitted ones. Both change
     in the transaction that changes the assignment. A constraint keeps ``n_live`` from exceeding ``wanted``. Hits of one
-    arm and ``layer`` share no main item, so one worker can do all of them.
+    arm and ``layer`` share no main item, so one worker can do all of them. ``held``: the rule for stopping early needs
+    no more of it, so it is given out to nobody new.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, db_index=False, related_name="hits")
@@ -314,6 +318,7 @@ class Hit(models.Model):
     n_live = models.PositiveSmallIntegerField(default=0)
     n_submitted = models.PositiveSmallIntegerField(default=0)
     layer = models.PositiveIntegerField(default=0, db_default=0)
+    held = models.BooleanField(default=False, db_default=False)
     items = models.ManyToManyField(Item, through="HitItem", related_name="hits")
 
     class Meta:

@@ -12,7 +12,7 @@ from django import forms
 from django.conf import settings
 from django.db.models import Count
 
-from analysis.description import ArmDescription, QuestionDescription, ReportSection, StudyDescription
+from analysis.description import ArmDescription, QuestionDescription, StudyDescription
 from annotation.instrument import Instrument
 from annotation.models import Arm, Assignment, Study
 from annotation.recruiting.pay_states import in_state
@@ -21,7 +21,8 @@ from annotation.results.recruitment import conditions_of, recruitment_of
 from annotation.results.tried_answers import describe_training
 from annotation.review.progress import states_now
 from annotation.studies.declared_factors import declared_factors
-from annotation.studies.declared_scores import instruments_of, questions_of, scores_of
+from annotation.studies.declared_scores import instruments_of, questions_of, scores_of, sections_of
+from annotation.studies.stopping_rule import rule_of
 from annotation.task_types.base import Text
 from annotation.work.confirmation import claimed_submissions, unconfirmed_submissions
 from annotation.work.left_out import left_out_submissions, not_left_out
@@ -38,9 +39,6 @@ def describe_study(study: Study) -> StudyDescription:
     questions, questionnaires = questions_of(instruments), describe_questionnaires(whole_study.asked)
     topics = [question.topic for question in chain(questions, *(around.questions for around in questionnaires))]
     ways_in = recruitment_of(study)
-    sections: list[ReportSection] = []
-    for instrument in instruments:
-        sections += [section for section in task.sections(instrument.config) if section not in sections]
     description = StudyDescription(
         slug=study.slug,
         title=study.title,
@@ -63,7 +61,7 @@ def describe_study(study: Study) -> StudyDescription:
         arms=[describe_arm(study, arm) for arm in arms],
         questions=questions,
         scores=scores_of(instruments),
-        sections=sections,
+        sections=sections_of(instruments),
         texts=_texts(study, whole_study, questions),
         assignments=_assignments(study),
         claimed=claimed_submissions(study).count(),
@@ -71,6 +69,7 @@ def describe_study(study: Study) -> StudyDescription:
         rejected=in_state(study, "rejected").filter(not_left_out(left_out_submissions(study))).count(),
         quality_control=study.quality_control,
         exclude=study.exclusion,
+        stopping=rule_of(study.stopping),
         own_work=task.own_work,
         factors=declared_factors(study, arms, topics),
         suggested_factors=task.factors(whole_study.config),

@@ -1,11 +1,11 @@
-"""Builds reports in the background. Each task may run twice."""
+"""Builds reports, and looks at studies that may stop early, in the background. Each task may run twice."""
 
 from __future__ import annotations
 
 from celery import shared_task
 
 from annotation.models import Study
-from annotation.results import saved_reports
+from annotation.results import saved_reports, stopping_early
 from generation.models import GenerationRun
 
 
@@ -28,6 +28,12 @@ def make_run_report(run_id: int) -> bool:
     """Build and save the report of a generation run. True if it exists afterwards, or the run is gone."""
     run = GenerationRun.objects.filter(pk=run_id).first()
     return True if run is None else _make(saved_reports.of_run(run))
+
+
+@shared_task(name="annotation.tasks.stop_early")  # type: ignore[untyped-decorator]
+def stop_early() -> int:
+    """Look at the studies whose rule for stopping asks for it. Returns how many stopped."""
+    return stopping_early.look_at_due_studies()
 
 
 def _make(subject: saved_reports.Subject) -> bool:

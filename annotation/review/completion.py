@@ -6,14 +6,13 @@ import logging
 from smtplib import SMTPException
 
 from django.conf import settings
-from django.core.mail import EmailMessage
 from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.access import Role, members_of
 from annotation.audit import record
 from annotation.models import Hit, Study
+from annotation.review.owner_mail import mail_owners
 from annotation.studies.staffing import items_without_enough_raters
 from common.words import counted
 
@@ -41,22 +40,17 @@ def _tell(study_id: int) -> bool:
         return False
     study = Study.objects.get(pk=study_id)
     submissions = study.submissions.count()
-    owners = members_of(study, Role.OWNER).filter(is_active=True)
-    addresses = [address for address in owners.values_list("email", flat=True) if address]
-    mailed = len(addresses) if settings.EMAIL_HOST else 0
     page = settings.BASE_URL + reverse("console_study", args=[study.slug])
-    email = EmailMessage(
-        subject=f"All ratings are in: {study.title}",
-        body=(
-            f"The study “{study.title}” has all the ratings you asked for: {counted(submissions, 'submission')}.\n\n"
-            f"See the results, or close the study: {page}\n\n"
-            "You get this message once because you own the study.\n"
-        ),
-        bcc=addresses,
-    )
     try:
-        if mailed:
-            email.send()
+        mailed = mail_owners(
+            study,
+            subject=f"All ratings are in: {study.title}",
+            body=(
+                f"The study “{study.title}” has all the ratings you asked for: {counted(submissions, 'submission')}."
+                f"\n\nSee the results, or close the study: {page}\n\n"
+                "You get this message once because you own the study.\n"
+            ),
+        )
     except (OSError, SMTPException):
         log.exception("The owners of %s could not be mailed that it is complete; trying again in a minute", study.slug)
         Study.objects.filter(pk=study_id, complete_at=now).update(complete_at=None)

@@ -21,6 +21,7 @@ from annotation.platforms import all_platforms
 from annotation.studies.declared_factors import check_factors, check_levels
 from annotation.studies.interface import check_interface
 from annotation.studies.spec import ARM_KEYS, FIELDS, ArmSpec, StudySpec
+from annotation.studies.stopping_rule import StoppingForm, check_stopping
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.task_types.base import TaskType
 from annotation.task_types.described_questions import DescribedQuestionsField
@@ -75,13 +76,15 @@ def check_study(
             problems += wrong
     factors, wrong = check_factors(factors=spec.factors, config=config, arms=arms)
     problems += wrong
+    stopping, wrong = check_settings(form=StoppingForm, settings=spec.stopping, prefix="stopping.")
+    problems += wrong + check_stopping(stopping)
     asked = {**initial_values(QuestionnairesForm), **instance.questionnaires}
     if spec.questionnaires != asked:
         asked, wrong = check_settings(form=QuestionnairesForm, settings=spec.questionnaires, prefix="")
         problems += wrong
     problems += check_screen_out_reward(asked, values)
     problems += check_trainings(spec, asked, instance=instance, visible=visible)
-    arms_and_rules = (tuple(arms), excluded, platforms, quality, rules, factors)
+    arms_and_rules = (tuple(arms), excluded, platforms, quality, rules, factors, stopping)
     return StudySpec(spec.task_type, values, config, texts, *arms_and_rules, interface, asked), problems
 
 

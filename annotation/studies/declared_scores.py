@@ -1,10 +1,10 @@
-"""The questions and scores of a study, over all its arms."""
+"""The questions, scores and sections of a study, over all its arms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.description import TEXT, QuestionDescription, Score
+from analysis.description import TEXT, QuestionDescription, ReportSection, Score
 from annotation.instrument import Instrument, whole_texts
 from annotation.models import Arm, Study
 
@@ -27,6 +27,14 @@ def questions_of(instruments: Sequence[Instrument]) -> list[QuestionDescription]
         for question in instrument.task.describe_questions(instrument.config, instrument.texts):
             question_by_topic.setdefault(question.topic, question)
     return list(question_by_topic.values())
+
+
+def sections_of(instruments: Sequence[Instrument]) -> list[ReportSection]:
+    """The sections of the report that any of them asks for, each once."""
+    sections: list[ReportSection] = []
+    for instrument in instruments:
+        sections += [section for section in instrument.task.sections(instrument.config) if section not in sections]
+    return sections
 
 
 def scores_of(instruments: Sequence[Instrument]) -> list[Score]:

@@ -31,12 +31,14 @@ MOST_NAMED = 5
 @dataclass(frozen=True, slots=True)
 class FactorNotes:
     """``problems``: why the declared factors are refused, with their places in a study file. ``warnings``: what is good
-    to know about them. ``suggested``: what findings compare besides them, with the levels of each."""
+    to know about them. ``suggested``: what findings compare besides them, with the levels of each. ``incomparable``:
+    by factor, why its levels cannot be compared, refused or not."""
 
     factors: Sequence[Factor]
     problems: Sequence[Problem]
     warnings: Sequence[str]
     suggested: Sequence[tuple[Factor, Sequence[str]]]
+    incomparable: Mapping[str, Problem]
 
     @property
     def suggestion(self) -> str:
@@ -73,8 +75,11 @@ def factor_notes(study: Study) -> FactorNotes:
     design, items = _design_of(study), _items_of(study)
     problems: list[Problem] = []
     warnings: list[str] = []
+    incomparable: dict[str, Problem] = {}
     for factor in design.factors:
         for problem in design_problems(factor, design, items):
+            if problem.blocks:
+                incomparable[factor.name] = Problem("", problem.what, problem.fix)
             if problem.refused:
                 where = f"factors.{factor.name[:60]}" + (f".{problem.setting}" if problem.setting else "")
                 problems.append(Problem(where, problem.what, problem.fix))
@@ -88,7 +93,7 @@ def factor_notes(study: Study) -> FactorNotes:
             else unit_levels(factor, design, items)
         )
         suggested.append((factor, [level for level in dict.fromkeys(levels) if level]))
-    return FactorNotes(design.factors, problems, warnings, suggested)
+    return FactorNotes(design.factors, problems, warnings, suggested, incomparable)
 
 
 def _design_of(study: Study) -> _Design:

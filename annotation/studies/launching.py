@@ -21,6 +21,7 @@ from annotation.studies.gold_items import rule_problems, with_checks
 from annotation.studies.importing_items import settings_read_otherwise
 from annotation.studies.rehearsing import Rehearsal, everybody_excluded
 from annotation.studies.spec import spec_of
+from annotation.studies.stopping_checks import stopping_problems
 from annotation.studies.suggesters import hold_for, suggester_problems
 from annotation.studies.training_items import training_problems
 from annotation.task_types.base import ArmPlan, Design, PlannedHit
@@ -96,7 +97,7 @@ def reasons_not_to_publish(study: Study) -> list[Problem]:
     for name, (then, now) in settings_read_otherwise(study).items() if n_items else ():
         what = f"The items were read with {name} {then!r:.60}; it is {now!r:.60} now."
         problems.append(Problem("items", what, "Import the items again, or change the setting back."))
-    problems += rule_problems(study) + training_problems(study) + suggester_problems(study)
+    problems += rule_problems(study) + stopping_problems(study) + training_problems(study) + suggester_problems(study)
     if settings.REFUSE_LOW_PAY:
         least = money(settings.MINIMUM_HOURLY_PAY)
         fix = f"Raise the reward. This server launches no study that pays less than {least} an hour."

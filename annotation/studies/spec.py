@@ -10,6 +10,7 @@ from typing import Any, TypedDict, cast
 from django.forms.models import model_to_dict
 
 from annotation.models import Study
+from annotation.studies.stopping_rule import StoppingForm
 from annotation.study_forms import ArmForm, StudyForm
 from annotation.task_types.items import Json
 from annotation.task_types.questionnaire_form import QuestionnairesForm
@@ -82,6 +83,7 @@ class StudySpec:
     quality_control: Mapping[str, Any] = field(default_factory=dict)
     exclusion: Mapping[str, Any] = field(default_factory=dict)
     factors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stopping: Mapping[str, Any] = field(default_factory=dict)
     interface: Mapping[str, str] = field(default_factory=dict)
     questionnaires: Mapping[str, Any] = field(default_factory=dict)
 
@@ -98,6 +100,7 @@ class StudySpec:
             "platforms",
             "quality_control",
             "exclusion",
+            "stopping",
             "interface",
             "questionnaires",
         )
@@ -116,6 +119,7 @@ class StudySpec:
             terms |= {f"platforms.{platform}.{name}": value for name, value in settings.items()}
         terms |= {f"quality_control.{name}": value for name, value in self.quality_control.items()}
         terms |= {f"exclude.{name}": value for name, value in self.exclusion.items()}
+        terms |= {f"stopping.{name}": value for name, value in self.stopping.items()}
         terms |= self.questionnaires
         terms |= {f"factors.{name}": dict(settings) for name, settings in self.factors.items()}
         terms |= {"exclude_studies": list(self.exclude_studies), "arms": [arm.name for arm in self.arms]}
@@ -141,6 +145,7 @@ class SpecChanges(TypedDict, total=False):
     quality_control: Mapping[str, Any]
     exclusion: Mapping[str, Any]
     factors: Mapping[str, Mapping[str, Any]]
+    stopping: Mapping[str, Any]
     interface: Mapping[str, str]
     questionnaires: Mapping[str, Any]
 
@@ -162,6 +167,7 @@ def spec_of(study: Study) -> StudySpec:
         quality_control=quality_control,
         exclusion=exclusion,
         factors=stored_factors(study),
+        stopping=stopping_of(study),
         interface=study.interface,
         questionnaires=initial_values(QuestionnairesForm) | study.questionnaires,
     )
@@ -171,6 +177,11 @@ def stored_factors(study: Study) -> dict[str, Json]:
     """The settings of the study's factors by their names, in the order in which they were declared."""
     in_order = sorted(study.factors.items(), key=lambda factor: factor[1].get(POSITION, 0))
     return {name: {key: settings[key] for key in settings if key != POSITION} for name, settings in in_order}
+
+
+def stopping_of(study: Study) -> Json:
+    """The rule for stopping early. What the study does not store has its default."""
+    return {**initial_values(StoppingForm), **study.stopping}
 
 
 def default_values(task_type: str) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def missing_raters(study: Study, without_enough: Collection[int]) -> Missing:
     repeated = len(without_enough)
     if study.status not in (Study.Status.LIVE, Study.Status.PAUSED):
         return Missing(repeated=repeated)
-    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"))
+    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"), held=False)
     hits = [_Open(*row) for row in open_hits.order_by("position").values_list(*_OPEN)[: MOST_OPEN + 1]]
     if not 0 < len(hits) <= MOST_OPEN:
         return Missing(repeated=repeated)
@@ -244,5 +244,5 @@ def _pairs(kind: str, rows: QuerySet[Any], one: str, other: str) -> QuerySet[Any
 
 
 def _of_open(study: Study) -> QuerySet[HitItem]:
-    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted")).order_by()
+    open_hits = Hit.objects.filter(study=study, n_live__lt=F("wanted"), held=False).order_by()
     return HitItem.objects.filter(hit__in=open_hits.values("pk")).order_by().values("item")  # type: ignore[return-value]

@@ -4,14 +4,15 @@ draft → live ⇄ paused → closed. Everything in a draft may change. Once wor
 
 - what they see or what their ratings mean cannot change: the short name (it is in the links), the task type and its
   settings, texts, consent, the feedback box, arms, items, items per hit and the seed;
-- the rules of quality control and of exclusion cannot change, so that nobody fits them to the data;
+- the rules of quality control, of exclusion and for stopping early cannot change, so that nobody fits them to the data;
 - settings for a platform cannot change once the study is posted there, unless the platform can change them later;
 - rewards, part pay and what happens to ratings when a worker's data are deleted cannot change, because workers were
   promised them;
 - ratings per item can only increase (the places of all hits increase with it);
 - everything else can change, because it affects no rating: title, contact, hits per worker, time limit, access,
   identity, excluded studies, the exam, the participants wanted in an arm;
-- factors, and the arms' levels, can always change: they decide what the report compares, not what workers see.
+- factors, and the arms' levels, can always change: they decide what the report compares, not what workers see. Only
+  with a rule for stopping early are they fixed, and so is the number of ratings that it looks at.
 
 In a closed study, only title, contact and factors may change. Every change adds an audit entry with old and new values.
 """
@@ -57,6 +58,7 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "arms": _ONE_INSTRUMENT,
     "quality_control": "Locked at launch, so that nobody can fit the rules to the data.",
     "exclude": "Locked at launch, so that nobody can fit the rules to the data.",
+    "stopping": "Locked at launch, so that nobody can fit the rule to the data.",
     **dict.fromkeys(QuestionnairesForm.base_fields, "Locked at launch, so that everybody is asked the same."),
     "language": _ONE_INSTRUMENT,
     "item_language": _ONE_INSTRUMENT,
@@ -73,6 +75,7 @@ FROZEN_WHEN_LIVE: dict[str, str] = {
     "keep_ratings": "Locked at launch: workers were told.",
 }
 _CLOSED = "The study is closed."
+_POSTED = "Locked when the study was posted on the platform."
 FROZEN_WHEN_CLOSED: dict[str, str] = FROZEN_WHEN_LIVE | dict.fromkeys(
     (
         *("ratings_per_item", "hits_per_worker", "estimated_minutes", "time_limit_minutes", "access"),
@@ -226,34 +229,40 @@ def frozen_problems(study: Study, changes: Mapping[str, tuple[Any, Any]]) -> lis
     """
     if study.status == Status.DRAFT:
         return []
-    frozen = FROZEN_WHEN_CLOSED if study.status == Status.CLOSED else FROZEN_WHEN_LIVE
     problems = []
     for name, (before, after) in changes.items():
-        reason = frozen.get(name.partition(".")[0])
-        part_of_arm = name.split(".")[2:] if name.startswith("arms.") else []
-        if name == "items.follow" or part_of_arm == ["wanted"]:
-            reason = _CLOSED if study.status == Status.CLOSED else None
-        if part_of_arm == ["reward"]:
-            reason = FROZEN_WHEN_LIVE["reward"]
-        if part_of_arm[:1] == ["factors"]:
-            reason = None
-        if name.startswith("platforms."):
-            platform, setting = name.split(".")[1:3]
-            planned = study.postings.filter(platform=platform)
-            posted = planned.exclude(state=Posting.State.PLANNED)
-            reason = None
-            if study.status == Status.CLOSED:
-                reason = _CLOSED
-            elif setting == ACCOUNT and planned.exists():
-                reason = "Locked when publishing began: the account that posts the work pays for it."
-            elif posted.exists() and setting not in all_platforms()[platform].later:
-                reason = "Locked when the study was posted on the platform."
-        if reason:
+        if reason := _why_frozen(study, name):
             problems.append(Problem(name, reason, _FIX))
         elif name == "ratings_per_item" and after < before:
             what = f"You can only raise it from {before}: workers may already be on hits."
             problems.append(Problem(name, what, "To stop earlier, close the study."))
     return problems
+
+
+def _why_frozen(study: Study, name: str) -> str | None:
+    """Why a study that has been launched cannot change this term."""
+    part, *rest = name.split(".")
+    of_arm = rest[1:] if part == "arms" else []
+    closed = _CLOSED if study.status == Status.CLOSED else None
+    levels = part == "factors" or of_arm[:1] == ["factors"]
+    places = name == "ratings_per_item" or of_arm == ["wanted"]
+    if (levels or places) and not closed and study.stopping.get("factor"):
+        return "Locked at launch: the rule for stopping early counts on it."
+    if part == "platforms":
+        planned = study.postings.filter(platform=rest[0])
+        if closed:
+            return closed
+        if rest[1] == ACCOUNT and planned.exists():
+            return "Locked when publishing began: the account that posts the work pays for it."
+        posted = planned.exclude(state=Posting.State.PLANNED)
+        return _POSTED if posted.exists() and rest[1] not in all_platforms()[rest[0]].later else None
+    if levels:
+        return None
+    if name == "items.follow" or of_arm == ["wanted"]:
+        return closed
+    if of_arm == ["reward"]:
+        return FROZEN_WHEN_LIVE["reward"]
+    return (FROZEN_WHEN_CLOSED if closed else FROZEN_WHEN_LIVE).get(part)
 
 
 def _raise_wanted(study: Study, *, by: int) -> None:

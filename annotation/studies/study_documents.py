@@ -19,6 +19,7 @@ MERGED = {
     "interface": "interface",
     "quality_control": "quality_control",
     "exclude": "exclusion",
+    "stopping": "stopping",
 }
 REPLACED = ("exclude_studies", "arms", "factors")
 
@@ -32,7 +33,7 @@ def document_of(study: Study) -> Json:
     document |= {"exclude_studies": list(spec.exclude_studies), "platforms": spec.platforms}
     document |= {"quality_control": spec.quality_control, "exclude": spec.exclusion, "config": spec.config}
     document |= {"texts": spec.texts, "arms": [arm.as_json() for arm in spec.arms], "factors": spec.factors}
-    document |= {"interface": spec.interface}
+    document |= {"stopping": spec.stopping, "interface": spec.interface}
     pay = spec.questionnaires["screen_out_reward"]
     document |= {**spec.questionnaires, "screen_out_reward": pay and float(pay)}
     plain: Json = _plain(document)

@@ -19,6 +19,7 @@ from annotation.studies.declared_factors import KEYS as FACTOR_KEYS
 from annotation.studies.declared_factors import FactorForm
 from annotation.studies.kinds_of_values import fits, kind_of, wrong_type
 from annotation.studies.spec import ARM_KEYS, ArmSpec, StudySpec
+from annotation.studies.stopping_rule import StoppingForm
 from annotation.study_forms import ArmForm, StudyForm, accepts
 from annotation.table_files import ReadingOptions, Table
 from annotation.task_types.base import TaskType
@@ -33,6 +34,7 @@ REQUIRED = ("slug", "task_type", "title")
 PARTS = (
     *("task_type", "exclude_studies", "platforms", "quality_control", "exclude", "config", "texts", "arms", "items"),
     "factors",
+    "stopping",
     "interface",
 )
 QUESTIONNAIRES: tuple[str, ...] = tuple(QuestionnairesForm.base_fields)
@@ -151,6 +153,7 @@ def read_document(
         quality_control=_settings(document, "quality_control", QualityForm, "", problems),
         exclusion=_settings(document, "exclude", ExclusionForm, "", problems),
         factors=_factors(document, problems),
+        stopping=_settings(document, "stopping", StoppingForm, "", problems),
         interface=_texts(document, "", problems, "interface"),
         questionnaires=_questionnaires(document, problems),
     )

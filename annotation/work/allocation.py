@@ -214,8 +214,8 @@ def take_least_filled_arm(study: Study, reward: Decimal | None = None, *, also_d
     arms = Arm.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     ordered = sorted(arms, key=lambda arm: (arm.n_enrolled, arm.position))
     paying = Q() if reward is None else Q(reward=reward)
-    free = paying & Q(n_live__lt=F("wanted"))
-    needed = paying & Q(n_submitted__lt=F("wanted"))
+    free = paying & Q(n_live__lt=F("wanted"), held=False)
+    needed = paying & Q(n_submitted__lt=F("wanted"), held=False)
     for hits in (free, needed, paying) if also_done else (free, needed):
         for arm in ordered:
             if not arm_is_full(arm.pk, arm.wanted) and arm.hits.filter(hits).exists():

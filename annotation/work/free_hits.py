@@ -1,7 +1,8 @@
 """Which hit a participant gets next: the one with the fewest ratings, of those that show them nothing they have had.
 
 A main item that lies in several hits is never given to one participant twice; the database refuses it, too
-(`annotation.models.TakenItem`). Gold and attention items may come again, but only when no hit with other ones is left.
+(`annotation.models.TakenItem`). A hit that is held is given to nobody. Gold and attention items may come again, but
+only when no hit with other ones is left.
 
 In an arm whose hits share items, a participant stays in one layer: its hits share no item, so nothing that they do
 there bars them from the rest of it. Somebody new joins the layer with the most open places for each worker. If people
@@ -19,7 +20,7 @@ _FREE = """
 SELECT h.id, h.n_live, (
     SELECT MAX(a.slot) FROM annotation_assignment a WHERE a.hit_id = h.id AND a.state IN ('accepted', 'submitted'))
 FROM annotation_hit h
-WHERE h.arm_id = %s AND h.n_live < h.wanted AND NOT EXISTS (
+WHERE h.arm_id = %s AND h.n_live < h.wanted AND NOT h.held AND NOT EXISTS (
     SELECT 1 FROM annotation_assignment a
     WHERE a.hit_id = h.id AND a.participant_id = %s AND a.state <> 'abandoned'){}
 ORDER BY h.n_live, h.position LIMIT 1
@@ -50,7 +51,7 @@ _LAYERS = """
 SELECT h.layer, SUM(h.wanted - h.n_live), MIN(h.position), (
     SELECT COUNT(DISTINCT a.participant_id) FROM annotation_assignment a JOIN annotation_hit g ON g.id = a.hit_id
     WHERE g.arm_id = h.arm_id AND g.layer = h.layer AND a.state IN ('accepted', 'submitted'))
-FROM annotation_hit h WHERE h.arm_id = %s AND h.n_live < h.wanted GROUP BY h.arm_id, h.layer
+FROM annotation_hit h WHERE h.arm_id = %s AND h.n_live < h.wanted AND NOT h.held GROUP BY h.arm_id, h.layer
 """
 FreeHit = tuple[int, int, int | None]
 

@@ -89,7 +89,7 @@ def _best_free(hits: QuerySet[Hit], participant: Participant) -> Hit | None:
 def _first_free(hits: QuerySet[Hit], *, wait: bool = False) -> Hit | None:
     """A hit with a free place, locked. ``wait``: also wait for hits that others are giving out."""
     skip = connection.features.has_select_for_update_skip_locked and not wait
-    free = hits.filter(n_live__lt=F("wanted")).order_by("n_live", "position")
+    free = hits.filter(n_live__lt=F("wanted")).order_by("held", "n_live", "position")
     return free.select_for_update(skip_locked=skip, of=("self",), no_key=True).first()
 
 

@@ -231,11 +231,13 @@ AND NOT EXISTS (
 
 
 _ROOM = """
-SELECT r.id, r.wanted, EXISTS (SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_live < h.wanted)
+SELECT r.id, r.wanted, EXISTS (
+    SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_live < h.wanted AND NOT h.held)
     OR EXISTS (SELECT 1 FROM annotation_assignment a JOIN annotation_hit h ON h.id = a.hit_id
                WHERE h.arm_id = r.id AND a.state = 'accepted' AND a.expires_at < %s)
 FROM annotation_arm r
-WHERE r.study_id = %s AND EXISTS (SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_submitted < h.wanted)
+WHERE r.study_id = %s AND EXISTS (
+    SELECT 1 FROM annotation_hit h WHERE h.arm_id = r.id AND h.n_submitted < h.wanted AND NOT h.held)
 """
 
 
@@ -253,7 +255,7 @@ FEW = 50
 
 def few_places(study: Study) -> int | None:
     """How many tasks somebody new could start now, if they are so few that they may be gone in a moment."""
-    free = study.hits.filter(n_live__lt=F("wanted")).aggregate(n=Sum(F("wanted") - F("n_live")))["n"] or 0
+    free = study.hits.filter(n_live__lt=F("wanted"), held=False).aggregate(n=Sum(F("wanted") - F("n_live")))["n"] or 0
     return free if 0 < free < FEW else None
 
 

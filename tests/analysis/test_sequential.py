@@ -74,7 +74,7 @@ def test_the_command_says_what_is_decided(tmp_path: Path, capsys: pytest.Capture
     words = ["--value", "score", "--factor", "system", "--planned", "800"]
     assert main(["looks", scores(tmp_path, 1.0), *words]) == 0
     out = capsys.readouterr().out
-    assert "score by system: 240 of 800 planned answers" in out and "Every difference is decided" in out
+    assert "score by system: 240 of 800 planned answers" in out and "Every difference is settled" in out
 
     path = scores(tmp_path, 0.05)
     assert main(["looks", path, *words, "--json"]) == 0
@@ -82,7 +82,7 @@ def test_the_command_says_what_is_decided(tmp_path: Path, capsys: pytest.Capture
     assert main(["compare", path, *words[:4], "--json"]) == 0
     once = json.loads(capsys.readouterr().out)
     (decided,) = look["figures"]["score.system"]
-    assert decided["decided"] is False and decided["p"] > 0.05
+    assert decided["settled"] == "" and decided["p"] > 0.05
     (now,) = look["estimates"].values()
     ordinary = next(estimate for name, estimate in once["estimates"].items() if ".difference." in name)
     assert now["value"] == ordinary["value"] and now["high"] - now["low"] > 1.5 * (ordinary["high"] - ordinary["low"])
@@ -110,12 +110,12 @@ def test_a_report_of_an_unfinished_study_says_what_is_decided(tmp_path: Path) ->
     (look,) = sections["findings"]["looks by system"]
     (pair,) = sections["findings"]["differences by system"]
     ordinary = pair["pair"]
-    assert (look["levels"], look["decided"]) == ("B − A", True)
+    assert (look["levels"], look["settled"]) == ("B − A", "different")
     assert look["difference"]["level"] == pytest.approx(always_valid_level(1, 2))
     assert look["p"] == pytest.approx(always_valid_p(ordinary["p"], 1, 2))
     wider = [look["difference"]["high"] - look["difference"]["low"]]
     assert wider[0] > 1.5 * (ordinary["difference"]["high"] - ordinary["difference"]["low"])
-    assert "By system, 1 of 1 difference is decided, however often you look. 50% of the ratings are there" in page
+    assert "By system, 1 of 1 difference is settled, however often you look. 50% of the ratings are there" in page
 
     finished = [item | {"wanted": 10} for item in items]
     page, sections = built(study_data(finished, values, **kind), tmp_path / "whole")

@@ -89,9 +89,8 @@ def make_section(source: Source) -> Section | None:
             sentences += [
                 (topic, comparison_sentence(factor.name, comparison)) for topic, comparison in comparisons.items()
             ]
-            ends = {criterion.name: criterion.answers.bounds for criterion in criteria}
-            pairs = {topic: (comparison, ends[topic]) for topic, comparison in comparisons.items()}
-            sentences += add_looks(source, evidence, factor.name, pairs)
+        ends = {criterion.name: criterion.answers.bounds for criterion in criteria}
+        sentences += add_looks(source, evidence, factor, {name: (of, ends[name]) for name, of in comparisons.items()})
         if factor.of != "part":
             sentences += add_shares(source, evidence, factor)
     add_all_crossings(source, evidence, [factor for factor in factors if factor.of != "part"], criteria)

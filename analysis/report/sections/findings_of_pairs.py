@@ -7,7 +7,9 @@ The levels are named, never “text 1”: which of two parts a file lists first 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,9 @@ from analysis.description import Factor
 from analysis.estimate import Estimate, merged_methods, p_equals
 from analysis.factors import part_levels
 from analysis.findings.letters import letters_of_tests
+from analysis.findings.looks import OpenDifference
 from analysis.inference import Dimensions
-from analysis.preference import bradley_terry, comparisons_from_choices, ranked, system_scores
+from analysis.preference import Comparisons, bradley_terry, comparisons_from_choices, ranked, system_scores
 from analysis.report.blocks import Figure, Figures, Heading, Note, Section
 from analysis.report.estimates import how, with_interval
 from analysis.report.figures import interval_bars, values_in_words
@@ -30,14 +33,10 @@ from common.words import counted
 
 def add_pairs(source: Source, section: Section, factor: Factor) -> list[tuple[str, str]]:
     """Add every criterion whose answers compare two parts of an item. Returns criteria with their sentences."""
-    if len(factor.parts) != 2:
-        return []
-    topics = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
-    topics += [score.topic for score in source.scores if score.middle is not None and score.topic not in topics]
     records: list[dict[str, Any]] = []
     figures: list[Figure] = []
     sentences: list[tuple[str, str]] = []
-    for topic in topics:
+    for topic in topics_of_pairs(source, factor):
         try:
             of_topic = level_records(source, factor, topic)
         except ValueError as error:
@@ -54,22 +53,79 @@ def add_pairs(source: Source, section: Section, factor: Factor) -> list[tuple[st
     return sentences
 
 
-def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, Any]]:
-    """The levels, best first; none if nobody compared two. ValueError: the choices cannot be compared."""
+def topics_of_pairs(source: Source, factor: Factor) -> list[str]:
+    """The criteria whose answers compare the two parts that the factor is about."""
+    if len(factor.parts) != 2:
+        return []
+    topics = [topic for topic, question in source.questions.items() if question.scale.level == "pairwise"]
+    return topics + [score.topic for score in source.scores if score.middle is not None and score.topic not in topics]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The choices on a topic between parts of different levels. ``same``: how many were between parts of one level."""
+
+    comparisons: Comparisons
+    dimensions: Dimensions
+    same: int
+
+
+def choices_on(source: Source, factor: Factor, topic: str) -> Choices | None:
+    """None if nobody compared two levels. ValueError: the choices cannot be compared."""
     rows = source.ratings_on(topic)
     first, second = part_levels(source.data, factor, rows)
     between = (first != "") & (second != "") & (first != second)
     if not between.any():
-        return []
+        return None
     same = int(((first != "") & (first == second)).sum())
     rows, first, second = rows[between], first[between], second[between]
     # Only the direction counts: how much better one part is, is on a scale that ranks cannot use.
     middle = next((score.middle for score in source.scores if score.topic == topic and score.middle is not None), 0.0)
     comparisons = comparisons_from_choices(first, second, np.sign(rows["value"] - middle))
-    dimensions = Dimensions.of(items=rows["item"], workers=rows["worker"]).chosen(comparisons.left)
-    scores = system_scores(comparisons, dimensions)
+    return Choices(
+        comparisons, Dimensions.of(items=rows["item"], workers=rows["worker"]).chosen(comparisons.left), same
+    )
+
+
+def choices_so_far(
+    source: Source, factor: Factor, topic: str, share_of: Callable[[str], float]
+) -> list[OpenDifference]:
+    """The differences between levels' shares of choices. ``share_of`` the plan that a level has.
+
+    ValueError: the choices cannot be compared.
+    """
+    choices = choices_on(source, factor, topic)
+    if choices is None:
+        return []
+    scores = system_scores(choices.comparisons, choices.dimensions)
+    names = ranked(scores.estimates)
+    pairs = list(combinations(names, 2))
+    if factor.reference in names:
+        pairs = [(name, factor.reference) for name in names if name != factor.reference]
+
+    def interval(first: str, second: str) -> Callable[[float], Estimate]:
+        return lambda level: _halved(scores.difference(first, second, level=level))
+
+    return [
+        OpenDifference(
+            first,
+            second,
+            scores.p_difference(first, second),
+            interval(first, second),
+            min(share_of(first), share_of(second)),
+        )
+        for first, second in pairs
+    ]
+
+
+def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, Any]]:
+    """The levels, best first; none if nobody compared two. ValueError: the choices cannot be compared."""
+    choices = choices_on(source, factor, topic)
+    if choices is None:
+        return []
+    scores = system_scores(choices.comparisons, choices.dimensions)
     try:
-        strengths = bradley_terry(comparisons, dimensions=dimensions).strengths
+        strengths = bradley_terry(choices.comparisons, dimensions=choices.dimensions).strengths
         why = ""
     except ValueError as error:
         strengths, why = {}, str(error)
@@ -85,7 +141,7 @@ def level_records(source: Source, factor: Factor, topic: str) -> list[dict[str, 
             "rank": scores.ranking.ranks[index],
             "letters": letters[index],
             "choices": scores.pairs[scores.systems[index]],
-            "same": same,
+            "same": choices.same,
             "p_from_best": float(scores.ranking.p[best, index]) if index != best else math.nan,
         }
         for index in order
@@ -96,6 +152,11 @@ def share_of(score: Estimate) -> Estimate:
     """The share of choices for a level, ties as halves, from its mean outcome between −1 and 1."""
     value, low, high = ((end + 1) / 2 for end in (score.value, score.low, score.high))
     return replace(score, value=value, low=low, high=high)
+
+
+def _halved(score: Estimate) -> Estimate:
+    """A difference of shares from one of mean outcomes between −1 and 1."""
+    return replace(score, value=score.value / 2, low=score.low / 2, high=score.high / 2)
 
 
 def shares_figure(source: Source, factor: Factor, topic: str, records: list[dict[str, Any]]) -> Figure:

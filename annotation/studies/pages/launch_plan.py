@@ -219,6 +219,7 @@ _FIX_PAGES = {
     "task_type": "console_type",
     "arms": "console_arms",
     "factors": "console_factors",
+    "stopping": "console_stopping",
 }
 #: Fewer people than this seldom yield enough who pass: of 550 people, 136 passed in Zhang et al. 2020.
 FEW_FOR_AN_EXAM = 50

@@ -121,6 +121,7 @@ def settings_of_study(request: SignedIn, study: Study) -> HttpResponse:
         "steps": stepper(study, "settings") if study.status == Status.DRAFT else [],
         "arms": study.arms.exclude(name="").order_by("position"),
         "factors": list(stored_factors(study)),
+        "stopping": study.stopping,
     }
     status = 409 if page.stale else 422 if page.refused else 200
     return study_page(request, study, "studies/settings.html", context, section="settings", status=status)

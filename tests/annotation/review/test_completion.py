@@ -61,7 +61,7 @@ def test_more_ratings_asked_for_later_give_no_second_mail() -> None:
 def test_a_mail_that_cannot_be_sent_is_tried_again(error: Exception) -> None:
     study = owned()
     make_submission(study=study)
-    with patch("annotation.review.completion.EmailMessage.send", side_effect=error):
+    with patch("annotation.review.owner_mail.EmailMessage.send", side_effect=error):
         assert tell_of_complete_studies() == 0
     assert not AuditEntry.objects.filter(study=study, action="all ratings in").exists()
     assert tell_of_complete_studies() == 1
