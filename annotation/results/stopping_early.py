@@ -14,7 +14,7 @@ from smtplib import SMTPException
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Exists, F, Max, OuterRef, Q, Sum
 from django.db.models.functions import Least
 from django.urls import reverse
@@ -22,6 +22,7 @@ from django.utils import timezone
 
 from analysis.description import StoppingRule
 from annotation.audit import record
+from annotation.deadlocks import TRIES, is_deadlock
 from annotation.many_ids import among, among_texts
 from annotation.models import Hit, HitItem, Item, PlatformJob, Posting, StoppingLook, Study
 from annotation.recruiting.job_requests import request_job
@@ -121,26 +122,35 @@ def look(due: DueLook) -> bool:
             problem=problem,
             stopped=stops,
         )
-        if not stops:
-            hold(study, *needless)
-            return False
-        record(study=study, actor=ACTOR, action="stop early", share=round(due.share, 4), differences=len(looks))
-        close_study(study=study, actor=ACTOR)
-        end_offer(study)
-    return True
+        if stops:
+            record(study=study, actor=ACTOR, action="stop early", share=round(due.share, 4), differences=len(looks))
+            close_study(study=study, actor=ACTOR)
+            end_offer(study)
+    if not stops:
+        hold(study, *needless)
+    return stops
 
 
 def hold(study: Study, items: Collection[str], arms: Collection[str]) -> None:
-    """Give out no more of the hits that have only these main items, or are in these arms; and the others again."""
+    """Give out no more of the hits that have only these main items, or are in these arms; and the others again.
+
+    Locks rows in the order of their ids, as `reclaim_expired` does, and tries again if PostgreSQL ends it nevertheless.
+    """
     main = HitItem.objects.filter(hit=OuterRef("pk"), item__role=Item.Role.MAIN)
     others = main.exclude(item__external_id__in=among_texts(items))
     only_these = Q(arm__name__in=arms) | (Exists(main) & ~Exists(others))
     hits = Hit.objects.filter(study=study)
-    # Locks rows in the order of their ids, as `reclaim_expired` does.
-    list(hits.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
-    for held, chosen in ((True, hits.filter(only_these)), (False, hits.exclude(only_these))):
-        changed = list(chosen.filter(held=not held).values_list("pk", flat=True))
-        Hit.objects.filter(pk__in=among(changed)).update(held=held)
+    for left in reversed(range(TRIES)):
+        try:
+            with transaction.atomic():
+                list(hits.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
+                for held, chosen in ((True, hits.filter(only_these)), (False, hits.exclude(only_these))):
+                    changed = list(chosen.filter(held=not held).values_list("pk", flat=True))
+                    Hit.objects.filter(pk__in=among(changed)).update(held=held)
+            return
+        except OperationalError as error:
+            if not left or not is_deadlock(error):
+                raise
 
 
 def end_offer(study: Study) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from django.conf import LazySettings
 from django.core import mail
-from django.db.models import F
+from django.db.models import Count, F
 from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Hit, Membership, PlatformJob, Posting, StoppingLook, Study
@@ -19,10 +19,11 @@ from annotation.results.stopping_early import due_looks, hold, in_words, look, l
 from annotation.results.tasks import stop_early
 from annotation.studies.storing import Frozen, change_study, pause_study
 from annotation.task_types.items import ItemData
-from annotation.work.allocation import NothingLeft
+from annotation.work.allocation import NothingLeft, accept_next
 from annotation.work.excluding import review_submission
 from annotation.work.standing import openings
 from tests.annotation.console_helpers import make_user
+from tests.annotation.work.test_arms_of_workers import together
 from tests.factories import make_assignment, make_participant, make_study
 from tests.report_data import add_submission, rated_study
 
@@ -272,3 +273,31 @@ def test_an_arm_that_is_settled_takes_nobody_new() -> None:
         assert make_participant(study=study, name=f"p{number}").arm.name == "two"
     hold(study, set(), {"one", "two"})
     assert openings(study) == "full"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_twenty_racing_workers_and_looks_that_hold_and_release_keep_every_cap() -> None:
+    """20 people take 4 of 6 hits with 14 places each, while two processes hold some hits and give them out again: no
+    hit has more than it wants, nobody has one twice, and the counters are right at the end."""
+    payloads = [reply(prompt, system) for prompt in range(3) for system in "AB"]
+    study = make_study(
+        task_type="likert", payloads=payloads, config=LIKERT, ratings_per_item=14, hits_per_worker=4, stopping=RULE
+    )
+    people = [make_participant(study=study, name=f"racer{number}").pk for number in range(20)]
+
+    def act(number: int) -> None:
+        for turn in range(4):
+            if number >= len(people):
+                hold(study, {f"p{turn % 3}-A", f"p{number % 3}-B"} if turn % 2 else set(), set())
+                continue
+            try:
+                given = accept_next(participant_id=people[number])
+            except NothingLeft:
+                continue
+            submit(Assignment.objects.get(pk=given.id))
+
+    assert together(act, len(people) + 2) == []
+    given = list(Assignment.objects.values_list("hit", "participant"))
+    assert len(given) == len(set(given)) >= 40
+    for hit in study.hits.annotate(taken=Count("assignments")):
+        assert hit.taken == hit.n_live == hit.n_submitted <= hit.wanted

@@ -64,7 +64,7 @@ def test_a_live_study_shows_its_looks_and_changes_nothing() -> None:
     assert "There has been no look yet." in client.get(address(study)).content.decode()
     look_at_due_studies()
     page = client.get(address(study)).content.decode()
-    assert "The study was closed." in page and "different" in page and "50%" in page
+    assert "The study was closed." in page and "<strong>different</strong>" in page and "50%" in page
     answer = client.post(address(study), RULE | {"version": version(page)})
     assert answer.status_code == 422 and "Locked at launch" in answer.content.decode()
 
