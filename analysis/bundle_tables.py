@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.bundle_cells import CELL_OF, BundleError, Cell
-from analysis.regular_csv import BOM, Column, regular_rows
+from analysis.csv_cells import Column
+from analysis.regular_csv import BOM, regular_rows
 from analysis.study_tables import Record, Table
 
 #: Rows share equal texts. As pyarrow holds them, which pandas uses where it is installed, every row has its own.

@@ -18,9 +18,10 @@ from typing import Any, Literal, TextIO, TypeAlias
 import numpy as np
 import pandas as pd
 
+from analysis.csv_cells import Column
 from analysis.input_errors import InputError as InputError
 from analysis.input_errors import shown as shown
-from analysis.regular_csv import Column, regular_rows
+from analysis.regular_csv import regular_rows
 
 Kind: TypeAlias = Literal["separated", "jsonl"]
 Record: TypeAlias = tuple[int, Sequence[str | None]]

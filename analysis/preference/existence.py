@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import csgraph
 
 from analysis.preference.comparisons import Comparisons
 
@@ -33,14 +32,14 @@ def refuse_unless_finite(comparisons: Comparisons) -> None:
     starts = np.concatenate([winners, tied_first, tied_second])
     ends = np.concatenate([losers, tied_second, tied_first])
     better = sparse.csr_array((np.ones(len(starts)), (starts, ends)), shape=(count, count))
-    parts, part_of = csgraph.connected_components(better, directed=False)
+    parts, part_of = sparse.csgraph.connected_components(better, directed=False)
     if parts > 1:
         groups = sorted((_members(comparisons, part_of, part) for part in range(parts)), key=len)
         raise ValueError(
             f"the comparisons fall into {parts} parts without a comparison between them, such as {_listed(groups[0])}: "
             "add comparisons across the parts, analyse each part alone, or ask for a regularised fit with a prior"
         )
-    parts, part_of = csgraph.connected_components(better, directed=True, connection="strong")
+    parts, part_of = sparse.csgraph.connected_components(better, directed=True, connection="strong")
     if parts > 1:
         # The smallest group that never won, or never lost, against all the others.
         starts, ends = better.nonzero()

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy
 
 from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats
@@ -62,7 +62,7 @@ def alignment_cost(first: Units, second: Units) -> float:
     lengths = (first.ends - first.starts)[:, None] + (second.ends - second.starts)
     costs = (away / lengths) ** 2 + (first.codes[:, None] != second.codes)
     costs = np.minimum(costs, 2 * ALONE)
-    rows, columns = linear_sum_assignment(costs)
+    rows, columns = scipy.optimize.linear_sum_assignment(costs)
     return float(costs[rows, columns].sum()) + ALONE * abs(len(first) - len(second))
 
 

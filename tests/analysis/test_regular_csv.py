@@ -61,7 +61,6 @@ def test_what_a_writer_wrote_is_read_alike(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(regular_csv, "BLOCK_BYTES", block)
-        patch.setattr(regular_csv, "ROWS_AT_ONCE", 2)
         quick = cells_of(content, separator, 2)
 
     assert quick is None or [["x", "y"], *quick] == reference(content, separator)
