@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.quality_control.work import is_check
+from analysis.rating_codes import RatingCodes
 
 
 class BundleError(ValueError):
@@ -100,8 +101,9 @@ CELL_OF: dict[Any, Cell] = {
 }
 
 
-def refuse_strangers(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Refuse references to missing rows, and duplicate names. Only edited files have them."""
+def refuse_strangers(tables: Mapping[str, pd.DataFrame], codes: Mapping[str, RatingCodes]) -> None:
+    """Refuse references to missing rows, and duplicate names. Only edited files have them. ``codes``: the tables'
+    columns."""
     submissions, items = tables["submissions"]["submission"], tables["items"]["item"]
     for kind, names in (("item", items), ("submission", submissions)):
         if not names.is_unique:
@@ -111,12 +113,12 @@ def refuse_strangers(tables: Mapping[str, pd.DataFrame]) -> None:
         no_submission, no_item = np.zeros((2, len(table)), dtype=bool)
         if "submission" in table:
             # The training belongs to no submission.
-            listed = table["submission"].isin(submissions) | ((name == "tries") & (table["submission"] == 0))
-            no_submission = ~listed.to_numpy()
+            may_be = pd.concat([submissions, pd.Series([0])]) if name == "tries" else submissions
+            no_submission = ~codes[name].of("submission").is_one_of(may_be)
         if "item" in table:
             # An answer about no item has no name there; an own rating always has.
-            may_be_empty = "submission" in table
-            no_item = ~(table["item"].isin(items) | (may_be_empty & (table["item"] == ""))).to_numpy()
+            may_be = pd.concat([items, pd.Series([""])]) if "submission" in table else items
+            no_item = ~codes[name].of("item").is_one_of(may_be)
         if not (no_submission | no_item).any():
             continue
         number = int((no_submission | no_item).argmax())

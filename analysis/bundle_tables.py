@@ -9,10 +9,12 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from analysis.bundle_cells import CELL_OF, BundleError, Cell
 from analysis.csv_cells import Column
+from analysis.rating_codes import Coded
 from analysis.regular_csv import BOM, regular_rows
 from analysis.study_tables import Record, Table
 
@@ -35,13 +37,13 @@ def frame_of(table: Table, records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame.from_records(rows, columns=list(types)).astype(kinds)
 
 
-def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
-    """The rows of a file, whatever the order of its columns. Ignores other columns.
+def read_table(file: str, table: Table, content: bytes) -> tuple[pd.DataFrame, dict[str, Coded]]:
+    """The rows of a file, whatever the order of its columns, and its columns that are codes. Ignores other columns.
 
     BundleError: not UTF-8, a column is missing, rows of unequal length, a cell that is not valid in its column.
     """
-    if (frame := _regular_table(table, content)) is not None:
-        return frame
+    if (regular := _regular_table(table, content)) is not None:
+        return regular
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -55,14 +57,8 @@ def read_table(file: str, table: Table, content: bytes) -> pd.DataFrame:
             raise BundleError(f"{file} lacks the column{'s' * (len(missing) > 1)} {', '.join(missing)}")
         positions = {column: header.index(column) for column in table.types if column in header}
         cells = [(column, position, CELL_OF[table.types[column]]) for column, position in positions.items()]
-        return frame_of(
-            table,
-            [
-                table.make(**_read_row(file, number, row, len(header), cells))
-                for number, row in enumerate(records, 1)
-                if row
-            ],
-        )
+        rows = [_read_row(file, number, row, len(header), cells) for number, row in enumerate(records, 1) if row]
+        return frame_of(table, rows), {}
     except csv.Error as error:
         raise BundleError(f"{file} is not valid CSV ({error})") from None
     finally:
@@ -84,8 +80,8 @@ def _read_row(
     return values
 
 
-def _regular_table(table: Table, content: bytes) -> pd.DataFrame | None:
-    """The same frame without a loop over rows: every distinct text of a column is read once.
+def _regular_table(table: Table, content: bytes) -> tuple[pd.DataFrame, dict[str, Coded]] | None:
+    """The same without a loop over rows: every distinct text of a column is read once.
 
     None if the file is not regular, lacks a column or has a cell that is not valid, so that the row must be found.
     """
@@ -98,22 +94,30 @@ def _regular_table(table: Table, content: bytes) -> pd.DataFrame | None:
     columns = regular_rows(content, ",", len(header), [header.index(name) for name in table.types])
     if columns is None:
         return None
+    values: dict[str, Any] = {}
+    codes: dict[str, Coded] = {}
     try:
-        data = {name: _values_of(columns.pop(0), kind) for name, kind in table.types.items()}
+        for name, kind in table.types.items():
+            column = columns.pop(0)
+            values[name], names = _values_of(column, kind)
+            # Two texts may be one number.
+            if kind is str or (kind is int and len(np.unique(names)) == len(names)):
+                codes[name] = Coded(column.codes, names)
     except (ValueError, KeyError, OverflowError):
         return None
-    return pd.DataFrame(data)
+    return pd.DataFrame(values, copy=False), codes
 
 
-def _values_of(column: Column, kind: Any) -> Any:
-    """The values of a column (N,) with the type that `frame_of` gives them."""
+def _values_of(column: Column, kind: Any) -> tuple[Any, npt.NDArray[Any]]:
+    """The values of a column (N,) with the type that `frame_of` gives them, and its distinct values."""
     read = CELL_OF[kind].read
     values = [read(text) for text in column.texts.tolist()]
     if kind in (int, float, bool):
-        return np.array(values, dtype=kind)[column.codes]
+        numbers = np.array(values, dtype=kind)
+        return numbers[column.codes], numbers
     distinct = np.empty(len(values), dtype=object)
     distinct[:] = values
     if kind is str:
-        return pd.array(distinct, dtype=SHARED_TEXTS).take(column.codes)
+        return pd.array(distinct, dtype=SHARED_TEXTS).take(column.codes), distinct
     rows = distinct[column.codes]
-    return pd.Series(rows.tolist()) if kind is datetime else rows
+    return (pd.Series(rows.tolist()) if kind is datetime else rows), distinct

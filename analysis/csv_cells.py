@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from analysis.rating_codes import first_places
+
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.intp]
 Codes = npt.NDArray[np.int32]
@@ -118,9 +120,7 @@ def distinct_words(words: Words) -> tuple[Codes, Words]:
         of_word, distinct = pd.factorize(column)
         if len(distinct) > 1:
             codes = pd.factorize(codes * len(distinct) + of_word)[0]
-    first = np.empty(int(codes.max()) + 1, dtype=np.intp)
-    first[codes[::-1]] = np.arange(len(codes))[::-1]
-    return codes.astype(np.int32), words[first]
+    return codes.astype(np.int32), words[first_places(codes, int(codes.max()) + 1)]
 
 
 def cells_of(words: Words) -> list[bytes]:

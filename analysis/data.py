@@ -22,7 +22,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -42,6 +42,7 @@ from analysis.paper.dataset import dataset_files
 from analysis.quality_control.answer_rules import Rated
 from analysis.quality_control.exclusion import Exclusion, excluded_by
 from analysis.quality_control.work import Check, gold_tally
+from analysis.rating_codes import RatingCodes, repeated_ratings, submissions_by_item
 from analysis.study_tables import TABLES, Record, Table
 from common.csv_files import csv_text
 from common.files import replaced, write_whole
@@ -93,6 +94,8 @@ class StudyData:
     judges: pd.DataFrame
     judge_ratings: pd.DataFrame
     tries: pd.DataFrame
+    #: Columns of ``all_ratings`` that are codes already.
+    read_codes: RatingCodes | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
@@ -159,36 +162,34 @@ class StudyData:
 
         If a worker rated a main item in several submissions, only the first of them counts.
         """
-        ratings, repeated, _ = self._with_repeats
-        return ratings[~repeated].reset_index(drop=True) if repeated.any() else ratings
-
-    @property
-    def item_codes(self) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.object_]]:
-        """The item of each of the ``ratings`` as a code (N,), and the codes' names."""
-        _, repeated, (codes, names) = self._with_repeats
-        return (codes[~repeated] if repeated.any() else codes), names
+        return self.rating_codes.frame
 
     @cached_property
-    def _with_repeats(self) -> tuple[pd.DataFrame, Flags, tuple[npt.NDArray[np.int32], npt.NDArray[np.object_]]]:
-        """The ratings of included submissions, which of them (N,) are the same worker's later rating of a main item,
-        and their items as codes."""
+    def rating_codes(self) -> RatingCodes:
+        """The columns of `ratings` as codes."""
+        codes, repeated = self._with_repeats
+        if not repeated.any():
+            return codes
+        return codes.chosen(~repeated, codes.frame[~repeated].reset_index(drop=True))
+
+    @cached_property
+    def _with_repeats(self) -> tuple[RatingCodes, Flags]:
+        """The ratings of included submissions as codes, and which of them (N,) are the same worker's later rating of a
+        main item."""
         ratings = self.all_ratings
-        place = pd.Index(self.used["submission"]).get_indexer(pd.Index(ratings["submission"]))
-        if (place < 0).any():
-            ratings, place = ratings[place >= 0].reset_index(drop=True), place[place >= 0]
-        else:
-            ratings = ratings.reset_index(drop=True)
-        joined = {name: self.used[name].take(place).array for name in ("worker", "synthetic", "arm")}
-        ratings = ratings.assign(**joined)
-        items, distinct = pd.factorize(ratings["item"])
-        names = np.asarray(distinct, dtype=object)
-        workers = pd.factorize(self.used["worker"])[0][place]
-        pair = pd.factorize(workers.astype(np.int64) * (len(names) + 1) + items)[0]
-        submission = ratings["submission"].to_numpy()
-        first = np.full(int(pair.max(initial=-1)) + 1, np.iinfo(np.int64).max)
-        np.minimum.at(first, pair, submission)
-        is_main = pd.Index(names).isin(self.items.loc[self.items["role"] == "main", "item"])
-        return ratings, is_main[items] & (submission != first[pair]), (items.astype(np.int32), names)
+        codes = self.read_codes
+        if codes is None or codes.frame is not ratings:
+            codes = RatingCodes(ratings)
+        submissions = codes.of("submission")
+        places = pd.Index(self.used["submission"]).get_indexer(pd.Index(submissions.names))[submissions.codes]
+        used = places >= 0
+        if not used.all():
+            ratings, places = ratings[used], places[used]
+        ratings = ratings.reset_index(drop=True)
+        joined = {name: self.used[name].take(places).array for name in ("worker", "synthetic", "arm")}
+        codes = codes.chosen(used, ratings.assign(**joined))
+        main = self.items.loc[self.items["role"] == "main", "item"]
+        return codes, repeated_ratings(codes, pd.factorize(self.used["worker"])[0][places], main)
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -198,13 +199,13 @@ class StudyData:
         excluded by a person, extra, excluded by a rule.
         """
         decisions = self.submissions["decision"]
-        ratings, repeated, _ = self._with_repeats
+        codes, repeated = self._with_repeats
         return {
             "unconfirmed": self.description.unconfirmed,
             "excluded": int((decisions == EXCLUDE).sum()),
             "extra": int((decisions == EXTRA).sum()),
             "excluded_by_rule": len(self.reviewed) - len(self.used),
-            "repeated_ratings": int((repeated & ratings["value"].notna()).sum()),
+            "repeated_ratings": int((repeated & codes.frame["value"].notna()).sum()),
         }
 
     @property
@@ -224,11 +225,12 @@ def make_study_data(
     items: Iterable[Record] | pd.DataFrame,
     submissions: Iterable[Record] | pd.DataFrame,
     ratings: Iterable[Record] | pd.DataFrame,
+    read_codes: RatingCodes | None = None,
     **others: Iterable[Record] | pd.DataFrame,
 ) -> StudyData:
     """The study from the records of its tables, each by its name in TABLES, or their frames (`analysis.bundle_tables`).
 
-    Counts ``n`` of the items.
+    Counts ``n`` of the items. ``read_codes``: columns of the frame ``ratings`` that are codes already.
 
     The records are read in the order of TABLES. TypeError for the name of no table.
     """
@@ -236,7 +238,7 @@ def make_study_data(
     if strangers := records.keys() - TABLES.keys():
         raise TypeError(f"make_study_data() knows no table {', '.join(sorted(strangers))}")
     frames = {table.attribute: _as_frame(table, records.get(name, ())) for name, table in TABLES.items()}
-    return _counted(StudyData(description, **frames))
+    return _counted(StudyData(description, **frames, read_codes=read_codes))
 
 
 def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFrame:
@@ -245,11 +247,7 @@ def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFra
 
 def _counted(data: StudyData) -> StudyData:
     """Set ``n`` of the items."""
-    codes, names = data.item_codes
-    submissions = pd.factorize(data.ratings["submission"])[0].astype(np.int64)
-    count = max(len(names), 1)
-    pairs = pd.unique(submissions * count + codes)
-    rated = dict(zip(names.tolist(), np.bincount(pairs % count, minlength=len(names)).tolist(), strict=True))
+    rated = submissions_by_item(data.rating_codes)
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data
 
@@ -328,19 +326,22 @@ def read_bundle(path: str | Path, *, accept_edited: bool = False) -> StudyData:
         files = read_files(Path(path), (STUDY, *(f"{name}.csv" for name in TABLES)))
         head = _read_head(files)
         tables: dict[str, pd.DataFrame] = {}
+        codes: dict[str, RatingCodes] = {}
         for name, table in TABLES.items():
             file = f"{name}.csv"
             if file not in files and table.optional and file not in head["files"]:
                 tables[name] = frame_of(table, ())
+                codes[name] = RatingCodes(tables[name])
                 continue
             if file not in files:
                 raise BundleError(f"{file} is missing")
             edited = hashlib.sha256(files[file]).hexdigest() != head["files"].get(file, {}).get("sha256")
             if edited and not accept_edited:
                 raise BundleError(f"{file} was changed since the bundle was written; accept it with --accept-edited")
-            tables[name] = read_table(file, table, files.pop(file))
-        refuse_strangers(tables)
-        return make_study_data(description_from_json(head.get("study")), **tables)
+            tables[name], columns = read_table(file, table, files.pop(file))
+            codes[name] = RatingCodes(tables[name], columns if name == "ratings" else None)
+        refuse_strangers(tables, codes)
+        return make_study_data(description_from_json(head.get("study")), **tables, read_codes=codes["ratings"])
     except (ArchiveError, BundleError) as error:
         raise BundleError(f"{path}: {error}") from None
     except DescriptionError as error:

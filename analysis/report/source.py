@@ -18,6 +18,7 @@ from analysis.description import TEXT, Factor, QuestionDescription, Scale, Score
 from analysis.diversity.resampling import Bootstrap
 from analysis.factors import factors_of
 from analysis.inference import Bounds, Dimensions
+from analysis.rating_codes import RatingCodes, first_places
 from analysis.scores import combined
 
 T = TypeVar("T")
@@ -97,21 +98,21 @@ class Source:
     def ratings(self) -> pd.DataFrame:
         """The ratings in the figures, with codes of items, targets and workers in the order of their names: to compare
         a million names for every figure takes seconds."""
-        ratings = self.data.ratings
-        codes, items = in_order(*self.data.item_codes)
+        ratings, coded = self.data.ratings, self.data.rating_codes
+        codes, items = in_order(coded.of("item").codes, coded.of("item").names)
         # A submission is of one worker, in one arm.
-        submissions = pd.factorize(ratings["submission"])[0]
-        first = np.flatnonzero(~ratings["submission"].duplicated().to_numpy())
+        submissions = coded.of("submission").codes
+        first = first_places(submissions, len(coded.of("submission").names))
         of_submission = {name: sorted_codes(ratings[name].take(first)) for name in ("worker", "arm")}
         worker_codes, workers = of_submission["worker"][0][submissions], of_submission["worker"][1]
-        targets, distinct = pd.factorize(ratings["target"])
-        of_target = np.array([self.target_codes[target] for target in distinct], dtype=np.int32)
+        targets = coded.of("target")
+        of_target = np.array([self.target_codes[target] for target in targets.names], dtype=np.int32)
         self.item_names.extend(items)
         self.worker_names.extend(workers)
-        counts = pd.Index(items).isin(["", *self.items.index])[codes]
+        counts = pd.Index(items, dtype=object).isin(["", *self.items.index])[codes]
         ratings = ratings.assign(
             item_code=codes,
-            target_code=of_target[targets],
+            target_code=of_target[targets.codes],
             worker_code=worker_codes,
             arm_code=of_submission["arm"][0][submissions],
         )
@@ -120,7 +121,9 @@ class Source:
     @cached_property
     def target_codes(self) -> dict[str, int]:
         """The code of every target, and of none."""
-        return {target: code for code, target in enumerate(dict.fromkeys(["", *self.data.ratings["target"].unique()]))}
+        return {
+            target: code for code, target in enumerate(dict.fromkeys(["", *self.data.rating_codes.of("target").names]))
+        }
 
     @cached_property
     def questions(self) -> dict[str, QuestionDescription]:
@@ -175,7 +178,9 @@ class Source:
     def _rows_by_topic(self) -> dict[str, np.ndarray[Any, np.dtype[np.intp]]]:
         """By question the positions of its rows in `ratings`. Comparing a million texts for every figure takes
         seconds."""
-        codes, topics = pd.factorize(self.ratings["question"])
+        coded = self.data.rating_codes
+        questions = coded if len(self.ratings) == len(coded.frame) else RatingCodes(self.ratings)
+        codes, topics = questions.of("question").codes, questions.of("question").names
         return {str(topic): np.flatnonzero(codes == code) for code, topic in enumerate(topics)}
 
     def dimensions_of(self, rows: pd.DataFrame) -> Dimensions:
