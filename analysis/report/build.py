@@ -92,7 +92,7 @@ def write(
     """See `analysis.report.write_report`."""
     source = source_of(data, draws, seed, stops)
     sections, made_at = make_sections(source), made_at or datetime.now(UTC)
-    numbers = head_of(source, made_at) | {"sections": {section.key: section.to_json for section in sections}}
+    numbers = head_of(source, made_at) | {"sections": {section.key: section.members for section in sections}}
     write_files(out_dir, page=as_page(source, sections, made_at), numbers=numbers)
     return out_dir / PAGE
 

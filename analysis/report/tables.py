@@ -17,6 +17,7 @@ import pandas as pd
 from analysis.estimate import Estimate, p_value, trust_in_words
 from analysis.findings.answers import names_in_words
 from analysis.report.estimates import NONE, how, interval, looks_certain, number, size, with_interval
+from analysis.report.records import Records
 
 #: Under a table in which both ends of an interval are printed alike.
 SAME_ENDS = (
@@ -194,6 +195,12 @@ def without(record: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in keys}
 
 
+def in_columns(value: Any) -> Any:
+    """As `plain`, but frames and records whose values need no change stay by column."""
+    records = Records.of(value) if isinstance(value, pd.DataFrame) and value.columns.is_unique else value
+    return records if isinstance(records, Records) and records.is_flat else plain(value)
+
+
 def plain(value: Any) -> Any:
     """A value that JSON can hold: frames as records, estimates as their fields, non-finite numbers as null."""
     # The frequent ones first: the report of a large study has hundreds of thousands of values.
@@ -207,10 +214,10 @@ def plain(value: Any) -> Any:
         return plain(value.to_dict())
     if isinstance(value, pd.DataFrame):
         return plain(value.to_dict("records"))
+    if isinstance(value, list | tuple | np.ndarray | Records):
+        return [plain(member) for member in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(member) for member in value]
     if isinstance(value, np.generic):
         return plain(value.item())
     if isinstance(value, datetime):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pandas as pd
@@ -19,6 +20,7 @@ from analysis.estimate import Estimate
 from analysis.inference import mean_estimate
 from analysis.report.blocks import Figure, Figures, Note, Section
 from analysis.report.estimates import attempt, how
+from analysis.report.records import Records
 from analysis.report.sections.answers import agreement, is_about_no_item, location
 from analysis.report.source import MANY_POINTS, NUMERIC, Source
 from analysis.report.tables import Column, Table, keyed
@@ -183,8 +185,8 @@ def add_groups(source: Source, section: Section, frames: Frames, by: str) -> Non
 def add_items(source: Source, section: Section, frames: Frames) -> None:
     """The mean of every item on every statement, by the rule of `analysis.scores`."""
 
-    def mean_of(topic: str) -> Callable[[tuple[Any, dict[str, Any]]], object]:
-        return lambda record: record[1][topic]["mean"]
+    def mean_of(topic: str) -> Callable[[dict[str, Any]], object]:
+        return lambda record: record[topic]["mean"]
 
     declared = {score.topic: score for score in source.scores if score.over != "part"}
     scores = {
@@ -199,18 +201,12 @@ def add_items(source: Source, section: Section, frames: Frames) -> None:
     means.index = counts.index = pd.Index([source.item_names[code] for code in means.index], dtype=object)
     means = means.reindex(source.items.index[source.items.index.isin(means.index)])
     counts = counts.reindex(means.index)
-    columns_of = [
-        [{"mean": mean, "n": n} for mean, n in zip(means[topic].tolist(), counts[topic].tolist(), strict=True)]
-        for topic in scores
-    ]
-    records = [
-        (item, dict(zip(scores, of_item, strict=True)))
-        for item, *of_item in zip(means.index.tolist(), *columns_of, strict=True)
-    ]
-    section.data["items"] = [{"item": item, **statements} for item, statements in records]
+    by_topic = {topic: Records({"mean": means[topic].tolist(), "n": counts[topic].tolist()}) for topic in scores}
+    records = Records({"item": means.index.tolist(), **by_topic})
+    section.data["items"] = records
     columns = [
-        Column("Item", "name"),
+        Column("Item", "name", shows="item"),
         *(Column(topic, shows=mean_of(topic)) for topic in scores),
     ]
     cut = f"The first {MOST_ROWS} of {len(means):,}; report.json holds all." if len(means) > MOST_ROWS else ""
-    section.add(Table("Mean of each item", columns, records[:MOST_ROWS], cut, fold=True))
+    section.add(Table("Mean of each item", columns, list(islice(records, MOST_ROWS)), cut, fold=True))
