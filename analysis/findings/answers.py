@@ -22,8 +22,11 @@ Flags = npt.NDArray[np.bool_]
 MOST_NAMED = 4
 #: The columns that say what answers are about.
 COLUMNS = ("items", "workers", "parts", "contexts")
-#: Two factors that are crossed have four: of cells, of rows, of columns, and of everything.
-MOST_DESIGNS = 4
+#: Two factors that are crossed have four: of cells, of rows, of columns, and of everything. Those of rows and columns
+#: are the designs of the factors by themselves.
+MOST_DESIGNS = 8
+#: Figures are small beside their designs.
+MOST_FIGURES = 32
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,10 @@ class Answers:
         """The means of ``count`` levels, every item with the same weight; ``levels`` (N,) are codes of all answers."""
         return LevelFigures.on(self.designs.of(self, levels, count), self.values, level=level)
 
+    def known_means(self, levels: Codes, count: int, *, level: float) -> LevelFigures:
+        """The same; for those that were asked for last, their intervals are known, too."""
+        return self.designs.figures(self, levels, count, level)
+
     def weights(self, levels: Codes) -> Floats:
         """How much each answer counts in the mean of its level, so that all items of a level count the same, and all
         parts of an item; the same for all answers that are about no item. ``levels`` (N,) are codes."""
@@ -146,6 +153,7 @@ class Designs:
     def __init__(self) -> None:
         self.dimensions: Dimensions | None = None
         self._last: deque[LevelDesign] = deque(maxlen=MOST_DESIGNS)
+        self._figures: deque[LevelFigures] = deque(maxlen=MOST_FIGURES)
 
     def of(self, answers: Answers, levels: Codes, count: int) -> LevelDesign:
         for design in self._last:
@@ -153,6 +161,14 @@ class Designs:
                 return design
         self._last.append(LevelDesign.of(levels, count, answers.dimensions, answers.weights(levels)))
         return self._last[-1]
+
+    def figures(self, answers: Answers, levels: Codes, count: int, level: float) -> LevelFigures:
+        design = self.of(answers, levels, count)
+        for known in self._figures:
+            if known.design is design and known.answers is answers.values and known.level == level:
+                return known
+        self._figures.append(LevelFigures.on(design, answers.values, level=level))
+        return self._figures[-1]
 
 
 def level_codes(names: Sequence[str] | ArrayLike, order: Sequence[str] = ()) -> tuple[Codes, tuple[str, ...]]:

@@ -109,12 +109,13 @@ def compare_levels(
     if not used.all():
         answers, levels = answers.chosen(used), levels[used]
     check_levels(levels, names, reference)
-    present = np.unique(levels)
+    present = present_codes(levels)
     names = [names[code] for code in present]
     levels = np.searchsorted(present, levels)
-    figures = answers.means(levels, len(names), level=level)
-    standard = standardised_figures(answers, levels, len(names), level)
-    shared = pairs_together(answers.workers, levels, len(names))
+    figures = answers.known_means(levels, len(names), level=level)
+    rated_by = levels_of_clusters(answers.workers, levels, len(names))
+    shared = pairs_together(rated_by)
+    standard = standardised_figures(answers, levels, rated_by, level)
     results = results_of(figures, standard, levels, names, answers, shared)
     order = [names.index(result.name) for result in results]
     pairs = list(combinations(order, 2))
@@ -125,7 +126,7 @@ def compare_levels(
     if np.count_nonzero(np.bincount(answers.workers)) < LEAST_CLUSTERS and not answers.own:
         flipped = holm([paired_p(answers, levels, first, second) for first, second in pairs]).tolist()
         differences = [replace(pair, p_these_workers=p) for pair, p in zip(differences, flipped, strict=True)]
-    notes = tuple(notes_on(answers, levels, names, standard))
+    notes = tuple(notes_on(answers, levels, names, standard, shared))
     figures.free_sums()
     return Comparison(results, tuple(differences), reference, tuple(names), figures, notes, margin)
 
@@ -168,7 +169,7 @@ def results_of(
 
 def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
     """ValueError: what `compare_levels` refuses."""
-    present = [names[code] for code in np.unique(levels)]
+    present = [names[code] for code in present_codes(levels)]
     if len(present) < 2:
         only = f"all answers have the level {present[0]}" if present else "no answer has a level"
         raise ValueError(f"{only}: there is nothing to compare")
@@ -178,17 +179,17 @@ def check_levels(levels: Codes, names: Sequence[str], reference: str) -> None:
         raise ValueError(f"the reference {reference} is no level with answers; there are {', '.join(present[:12])}")
 
 
-def standardised_figures(answers: Answers, levels: Codes, count: int, level: float) -> LevelFigures | None:
-    """The means of answers standardised within workers.
+def standardised_figures(answers: Answers, levels: Codes, rated_by: Flags, level: float) -> LevelFigures | None:
+    """The means of answers standardised within workers. ``rated_by`` (G × L): which levels each worker rated.
 
     None if no worker answered about two levels: then the workers' means would take the difference away.
     """
-    if levels_of_clusters(answers.workers, levels, count).sum(axis=1).max() == 1:
+    if rated_by.sum(axis=1).max() == 1:
         return None
     scores, varies = answers.standardised()
     if not len(scores):
         return None
-    return scores.means(levels[varies], count, level=level)
+    return scores.means(levels if varies.all() else levels[varies], rated_by.shape[1], level=level)
 
 
 def differences_of(
@@ -240,16 +241,21 @@ def equivalence_margin(figures: LevelFigures, first: int, second: int) -> float:
     return max(abs(interval.low), abs(interval.high))
 
 
-def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: LevelFigures | None) -> list[str]:
-    """What a reader must know about how the levels were rated."""
+def notes_on(
+    answers: Answers,
+    levels: Codes,
+    names: Sequence[str],
+    standard: LevelFigures | None,
+    shared: set[tuple[int, int]],
+) -> list[str]:
+    """What a reader must know about how the levels were rated. ``shared``: the pairs of levels that some worker rated
+    both of."""
     notes = []
-    by_worker = pairs_together(answers.workers, levels, len(names))
-    by_context = pairs_together(answers.contexts, levels, len(names))
     pairs = list(combinations(range(len(names)), 2))
-    apart = [pair for pair in pairs if pair not in by_worker]
+    apart = [pair for pair in pairs if pair not in shared]
     if len(apart) == len(pairs):
         notes.append("No worker rated two levels, so how workers differ is part of every difference.")
-        if not answers.own and not by_context:
+        if not answers.own and not pairs_together(levels_of_clusters(answers.contexts, levels, len(names))):
             notes.append(
                 "No item or context has two levels either: a difference between levels may be one between their items."
             )
@@ -266,11 +272,15 @@ def notes_on(answers: Answers, levels: Codes, names: Sequence[str], standard: Le
     return notes
 
 
-def pairs_together(clusters: Codes, levels: Codes, count: int) -> set[tuple[int, int]]:
-    """The pairs of levels that some cluster, such as a worker, has answers of."""
-    present = levels_of_clusters(clusters, levels, count).astype(float)
-    together = present.T @ present
-    return {(first, second) for first, second in combinations(range(count), 2) if together[first, second]}
+def pairs_together(present: Flags) -> set[tuple[int, int]]:
+    """The pairs of levels that some cluster has answers of, from `levels_of_clusters` (G × L)."""
+    together = present.astype(float).T @ present.astype(float)
+    return {(first, second) for first, second in combinations(range(len(together)), 2) if together[first, second]}
+
+
+def present_codes(levels: Codes) -> Codes:
+    """The codes that some answer has, in order."""
+    return np.flatnonzero(np.bincount(levels))
 
 
 def levels_of_clusters(clusters: Codes, levels: Codes, count: int) -> Flags:

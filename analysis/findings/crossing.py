@@ -67,9 +67,9 @@ def cross_levels(
     answers, rows, columns = answers.chosen(used), first[0][used], second[0][used]
     width = len(second[1])
     figures = answers.means(rows * width + columns, len(first[1]) * width, level=level)
-    marginal_rows = answers.means(rows, len(first[1]), level=level)
-    marginal_columns = answers.means(columns, width, level=level)
-    everything = answers.means(np.zeros(len(rows), dtype=np.int64), 1, level=level)
+    marginal_rows = answers.known_means(rows, len(first[1]), level=level)
+    marginal_columns = answers.known_means(columns, width, level=level)
+    everything = answers.known_means(np.zeros(len(rows), dtype=np.int64), 1, level=level)
 
     def cell(of: LevelFigures, index: int, row: str, column: str) -> Cell:
         return Cell(row, column, of.estimate(index, bounds=answers.bounds), int(of.answer_counts[index]))
@@ -80,6 +80,8 @@ def cross_levels(
         cells.append(cell(marginal_rows, row, row_name, OVERALL))
     cells += [cell(marginal_columns, at, OVERALL, name) for at, name in enumerate(second[1])]
     cells.append(cell(everything, 0, OVERALL, OVERALL))
+    for marginal in (marginal_rows, marginal_columns, everything):
+        marginal.free_sums()
     empty = tuple((c.first, c.second) for c in cells if not c.answers)
     notes = []
     if len(empty) > 0:

@@ -90,8 +90,21 @@ class LevelClusters:
             self.places.append(place[clusters])
         self.sizes: Ints = np.array([len(members) for members in self.members], dtype=np.int64)
         self.factors = factor_of(self.sizes)
+        self._counts_of_any: dict[tuple[int, ...], int] = {}
         #: No cluster is in two levels.
         self.is_partition = int(self.sizes.sum()) == np.count_nonzero(is_anywhere)
+
+    def count_of_any(self, levels: Sequence[int]) -> int:
+        """How many clusters any of these levels has."""
+        if self.is_partition or len(levels) == 1:
+            return int(self.sizes[levels].sum())
+        key = tuple(levels)
+        if key not in self._counts_of_any:
+            present = np.zeros(self.count, dtype=bool)
+            for level in levels:
+                present[self.members[level]] = True
+            self._counts_of_any[key] = int(np.count_nonzero(present))
+        return self._counts_of_any[key]
 
 
 class LevelSums:
@@ -159,17 +172,13 @@ class LevelSums:
         return np.asarray(self._clusters.sizes[np.asarray(figures) % self._level_count])
 
     def count_of_any(self, figures: Sequence[int]) -> int:
-        levels = sorted({figure % self._level_count for figure in figures})
-        if self._clusters.is_partition or len(levels) == 1:
-            return int(self.counts(levels).sum())
-        present = np.zeros(self._clusters.count, dtype=bool)
-        for level in levels:
-            present[self._clusters.members[level]] = True
-        return int(np.count_nonzero(present))
+        return self._clusters.count_of_any(sorted({figure % self._level_count for figure in figures}))
 
 
 def sum_of_squares(values: Floats) -> float:
     """A piece at a time: NumPy multiplies longer arrays in threads, which wait for each other, and the last digits of
     the sum would depend on their number."""
+    if len(values) <= PIECE:
+        return float(values @ values)
     pieces = (values[start : start + PIECE] for start in range(0, len(values), PIECE))
     return float(sum(piece @ piece for piece in pieces))

@@ -22,6 +22,7 @@ from analysis.factors import level_names, levels_in_order, levels_without
 from analysis.findings import Answers, Comparison, compare_levels, level_codes
 from analysis.findings.answers import Codes, names_in_words
 from analysis.findings.crossing import Crossing, cross_levels
+from analysis.rating_codes import first_places
 from analysis.report.blocks import Block, Figure, Figures, Fold, Heading, Note, Section, Sentences
 from analysis.report.estimates import how
 from analysis.report.figures import interval_bars, values_in_words
@@ -46,6 +47,8 @@ MOST_ROWS = 3
 MOST_CROSSED = 2
 
 
+#: What the level of an answer follows from, by what a factor is of.
+CODE_OF = {"item": "item_code", "arm": "arm_code", "worker": "worker_code"}
 #: Codes (N,) of answers' levels, and the levels' names.
 Levels = tuple[Codes, tuple[str, ...]]
 
@@ -183,8 +186,15 @@ def as_accuracy(source: Source, criterion: Criterion) -> Criterion:
 def codes_of(source: Source, factor: Factor, criterion: Criterion) -> Levels:
     """The codes of the answers' levels and their names, worked out once."""
     if factor.name not in criterion.levels:
-        names = level_names(source.data, factor, criterion.rows)
-        criterion.levels[factor.name] = level_codes(names, levels_in_order(source.data, factor))
+        rows, order = criterion.rows, levels_in_order(source.data, factor)
+        if factor.of in CODE_OF:  # one answer of each item, arm or worker says which level all of them have
+            codes, distinct = pd.factorize(rows[CODE_OF[factor.of]].to_numpy())
+            of_each, names = level_codes(
+                level_names(source.data, factor, rows.iloc[first_places(codes, len(distinct))]), order
+            )
+            criterion.levels[factor.name] = of_each[codes], names
+        else:
+            criterion.levels[factor.name] = level_codes(level_names(source.data, factor, rows), order)
     return criterion.levels[factor.name]
 
 
