@@ -22,7 +22,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from analysis.agreement.count_tables import ratio, row_sums
-from analysis.agreement.jackknife import LEAST, Margins, Raters, estimate_from_table, interval_inside
+from analysis.agreement.jackknife import LEAST, Layout, Margins, Raters, estimate_from_table, interval_inside
 from analysis.agreement.ratings import (
     Counts,
     Data,
@@ -88,7 +88,7 @@ def cohen_kappa(
     left_out = int((~rated_by_both).sum())
     return estimate_from_table(
         Cohen(agreement_weights(len(left.values), weighting)),
-        sparse.csr_array(sparse.hstack([left.table, right.table])),
+        Layout(sparse.csr_array(sparse.hstack([left.table, right.table]))),
         ratings,
         units=int(rated_by_both.sum()),
         raters=raters,

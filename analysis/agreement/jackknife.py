@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -116,7 +117,7 @@ def estimate_of(
     paired = per_unit[per_unit >= PAIR]
     return estimate_from_table(
         coefficient,
-        counts.table,
+        _layout_of(counts),
         ratings,
         units=int((per_unit >= PAIR).sum()),
         raters=raters,
@@ -144,7 +145,7 @@ def least_of(coefficient: Coefficient, sizes: FloatArray, values: int) -> float:
 
 def estimate_from_table(
     coefficient: Coefficient,
-    table: sparse.csr_array,
+    layout: Layout,
     ratings: Ratings | None,
     *,
     units: int,
@@ -157,10 +158,10 @@ def estimate_from_table(
     least: float | None = None,
     share_right: str = SHARE_RIGHT,
 ) -> Estimate:
-    """As `estimate_of`, for any table whose columns ``coefficient`` can read.
+    """As `estimate_of`, for the layout of any table whose columns ``coefficient`` can read.
 
     ``units``: how many enter. ``notes``: on a NaN, and on what was left out. ``ratings`` index the rows and columns of
-    ``table``. ``clusters`` (U,): units that are left out together, such as pairs of texts of one context, as codes;
+    the table. ``clusters`` (U,): units that are left out together, such as pairs of texts of one context, as codes;
     None: each for itself. ``least``: the least value in such a table, if it is above that of the coefficient.
     ``share_right``: how many of the intervals are right in simulations.
     """
@@ -169,7 +170,7 @@ def estimate_from_table(
     if raters not in ("any", "these"):
         raise ValueError(f'the interval is about "any" or "these" raters, not "{raters}"')
     undefined, left_out = notes
-    sample = _Sample(coefficient, table, clusters)
+    sample = _Sample(coefficient, layout, clusters)
     point_estimate = Estimate(sample.value, n=units, n_of=n_of, level=level, note=left_out)
     if math.isnan(sample.value):
         return replace(point_estimate, note=_joined(undefined, left_out))
@@ -213,16 +214,55 @@ def interval_inside(
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
+class Layout:
+    """The distinct rows of a table, and what its ratings are beside them: the same for all coefficients."""
+
+    def __init__(self, table: sparse.csr_array) -> None:
+        self.rows, self.times, self.row_of_unit = distinct_rows(table)
+        self._cells: tuple[Ratings, Cells] | None = None
+
+    def cells(self, ratings: Ratings) -> Cells:
+        if self._cells is None or self._cells[0] is not ratings:
+            self._cells = ratings, Cells(self.rows, self.row_of_unit, ratings)
+        return self._cells[1]
+
+
+class Cells:
+    """The distinct pairs of a row and a value in it that somebody gave.
+
+    ``row`` (C,): the row of each pair. ``without``: the same rows without that rating (C × V). ``kind`` (N,): the pair
+    of each rating. ``times`` (C,): how many ratings are such a pair.
+    """
+
+    def __init__(self, rows: sparse.csr_array, row_of_unit: IntArray, ratings: Ratings) -> None:
+        values = rows.shape[1]
+        keys, self.kind, self.times = distinct(row_of_unit[ratings.unit] * values + ratings.code)
+        self.row, column = keys // values, keys % values
+        self.without = sparse.csr_array(rows[self.row] - one_hot(column, values))
+        self.without.eliminate_zeros()
+        self._rater = ratings.rater
+
+    @cached_property
+    def of_raters(self) -> sparse.csr_array:
+        """How many ratings of each pair every rater gave (R × C)."""
+        return sums_by(self._rater, self.kind, len(self.row))
+
+
+@lru_cache(maxsize=1)  # several coefficients of the same ratings follow each other
+def _layout_of(counts: Counts) -> Layout:
+    return Layout(counts.table)
+
+
 class _Sample:
     """A table by its distinct rows, and the coefficient without some of it."""
 
-    def __init__(self, coefficient: Coefficient, table: sparse.csr_array, clusters: IntArray | None) -> None:
-        self.coefficient, self.clusters = coefficient, clusters
-        self.rows, self.times, self.row_of_unit = distinct_rows(table)
-        self.sums, self.margins = coefficient.parts(self.rows)
+    def __init__(self, coefficient: Coefficient, layout: Layout, clusters: IntArray | None) -> None:
+        self.coefficient, self.clusters, self.layout = coefficient, clusters, layout
+        self.times = layout.times
+        self.sums, self.margins = coefficient.parts(layout.rows)
         self.totals = self.times @ self.sums
         self.total_margins = np.asarray(self.times @ self.margins)
-        none = sparse.csr_array((1, table.shape[1]))
+        none = sparse.csr_array((1, layout.rows.shape[1]))
         self.value = float(self._without(np.zeros((1, len(self.totals))), none)[0])
 
     def _without(self, sums: FloatArray, margins: sparse.csr_array) -> FloatArray:
@@ -233,7 +273,7 @@ class _Sample:
         """The coefficient without each unit or cluster that enters, and how many these are."""
         sums, margins, times = self.sums, self.margins, self.times
         if self.clusters is not None:
-            share = sums_by(self.clusters, self.row_of_unit, len(self.times))
+            share = sums_by(self.clusters, self.layout.row_of_unit, len(self.times))
             sums, margins = np.asarray(share @ sums), sparse.csr_array(share @ margins)
             times = np.ones(len(sums))
         entered = np.nonzero(sums.any(axis=1))[0]
@@ -242,22 +282,17 @@ class _Sample:
 
     def without_raters(self, ratings: Ratings) -> tuple[LeftOut, LeftOut]:
         """The coefficient without each rater, and without each rating (of a rater and a cluster of units)."""
-        values = self.rows.shape[1]
-        keys, kind, times = distinct(self.row_of_unit[ratings.unit] * values + ratings.code)
-        row, column = keys // values, keys % values
-        without = sparse.csr_array(self.rows[row] - one_hot(column, values))
-        without.eliminate_zeros()
-        sums, margins = self.coefficient.parts(without)
-        sums, margins = self.sums[row] - sums, sparse.csr_array(self.margins[row] - margins)
-        without_raters = self._left_out_by(ratings.rater, kind, sums, margins)
+        cells = self.layout.cells(ratings)
+        sums, margins = self.coefficient.parts(cells.without)
+        sums, margins = self.sums[cells.row] - sums, sparse.csr_array(self.margins[cells.row] - margins)
+        without_raters = self._left_out(cells.of_raters, sums, margins)
         if self.clusters is None:
-            return without_raters, LeftOut(self._without(sums, margins), times.astype(np.float64))
-        cells = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
-        return without_raters, self._left_out_by(cells, kind, sums, margins)
+            return without_raters, LeftOut(self._without(sums, margins), cells.times.astype(np.float64))
+        both = self.clusters[ratings.unit] * (int(ratings.rater.max()) + 1) + ratings.rater
+        return without_raters, self._left_out(sums_by(both, cells.kind, len(sums)), sums, margins)
 
-    def _left_out_by(self, groups: IntArray, kind: IntArray, sums: FloatArray, margins: sparse.csr_array) -> LeftOut:
-        """Without each group of ratings; ``kind`` (N,) is each rating's row of ``sums`` and ``margins``."""
-        share = sums_by(groups, kind, len(sums))
+    def _left_out(self, share: sparse.csr_array, sums: FloatArray, margins: sparse.csr_array) -> LeftOut:
+        """Without each group of ratings: ``share`` (G × C) has how many of each row of ``sums`` and ``margins``."""
         figures = self._without(np.asarray(share @ sums), sparse.csr_array(share @ margins))
         return LeftOut(figures, np.ones(len(figures)))
 

@@ -45,7 +45,7 @@ class Counts:
 
     @property
     def ratings(self) -> FloatArray:
-        return np.asarray(self.table.sum(axis=1), dtype=np.float64).ravel()
+        return _ratings_per_unit(self)
 
     @property
     def units(self) -> int:
@@ -106,6 +106,13 @@ def _counts_of(ratings: Ratings) -> Counts:
     shape = (len(ratings.units), len(ratings.values))
     table = sparse.coo_array((np.ones(len(ratings.code)), (ratings.unit, ratings.code)), shape=shape).tocsr()
     return Counts(table, ratings.values, ratings.ordered)
+
+
+@lru_cache(maxsize=1)
+def _ratings_per_unit(counts: Counts) -> FloatArray:
+    sums = np.asarray(counts.table.sum(axis=1), dtype=np.float64).ravel()
+    sums.flags.writeable = False
+    return sums
 
 
 def numeric_values(values: Labels) -> FloatArray:
@@ -242,6 +249,12 @@ def refuse_repeats(ratings: Ratings) -> None:
     ]
     omitted = f" and {len(repeated) - 5} more" if len(repeated) > 5 else ""
     raise ValueError(f"these (unit, rater) pairs have more than one rating: {', '.join(named)}{omitted}")
+
+
+def in_order_of(codes: IntArray) -> npt.NDArray[np.intp]:
+    """The numbers of the rows in the order of their codes from 0, else in that of the rows: small codes are counted,
+    not compared."""
+    return np.argsort(codes.astype(np.min_scalar_type(int(codes.max(initial=0)))), kind="stable")
 
 
 def as_labels(values: Sequence[Any] | Labels) -> Labels:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from analysis.agreement.count_tables import CHUNK_CELLS, check_pairable, ratio, unit_note
 from analysis.agreement.mean_ratings import mean_rating
-from analysis.agreement.ratings import Data, FloatArray, IntArray, Ratings, as_ratings
+from analysis.agreement.ratings import Data, FloatArray, IntArray, Ratings, as_ratings, in_order_of
 from analysis.distributions import t_quantile
 from analysis.estimate import DRAWS, NO_WIDTH, SEED, Estimate
 
@@ -223,6 +223,7 @@ def _ceiling(weights: FloatArray, parts: FloatArray, k: float | None, free: int)
     return cast(FloatArray, np.sqrt(np.where(reliability > 0, np.minimum(reliability, 1), np.nan)))
 
 
+@lru_cache(maxsize=1)  # split-half reliability and the ceiling of the same ratings follow each other
 def _by_size(ratings: Ratings, centre: float | None) -> list[FloatArray]:
     """Centred ratings of units with two or more: one matrix (units × n) for each number n, in a fixed order.
 
@@ -230,7 +231,7 @@ def _by_size(ratings: Ratings, centre: float | None) -> list[FloatArray]:
     """
     sizes = ratings.per_unit
     value = ratings.numbers()
-    value = (value - (np.sort(value).mean() if centre is None else centre))[np.argsort(ratings.unit, kind="stable")]
+    value = (value - (np.sort(value).mean() if centre is None else centre))[in_order_of(ratings.unit)]
     start = np.concatenate([[0], np.cumsum(sizes)])[:-1]
     tables = []
     for size in np.unique(sizes[sizes >= 2]):

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from analysis.agreement.count_tables import ratio
-from analysis.agreement.ratings import FloatArray, IntArray, Ratings, ratings_from_frame
+from analysis.agreement.jackknife import distinct
+from analysis.agreement.ratings import FloatArray, IntArray, Ratings, in_order_of, ratings_from_frame
 from analysis.distributions import normal_quantile, t_quantile
 
 Scale = Literal["nominal", "numeric"]
@@ -135,10 +136,10 @@ def _numeric_agreement(ratings: Ratings, z: float, confidence: float) -> dict[st
 def _straight_lining(ratings: Ratings) -> dict[str, FloatArray | IntArray]:
     """Share of the top value, longest run in the order of rows, number of distinct values, per worker."""
     raters, size = len(ratings.raters), len(ratings.values)
-    cell, times = np.unique(ratings.rater * size + ratings.code, return_counts=True)
+    cell, _, times = distinct(ratings.rater * size + ratings.code)
     top = np.zeros(raters)
     np.maximum.at(top, cell // size, times.astype(np.float64))
-    order = np.argsort(ratings.rater, kind="stable")
+    order = in_order_of(ratings.rater)
     rater, code = ratings.rater[order], ratings.code[order]
     starts = np.concatenate([[0], np.nonzero((rater[1:] != rater[:-1]) | (code[1:] != code[:-1]))[0] + 1])
     length = np.diff(np.append(starts, len(rater)))

@@ -148,7 +148,10 @@ class LevelSums:
     def total(self, contrast: Floats) -> Floats:
         totals = np.zeros(self._clusters.count)
         for members, sums in self._level_totals(contrast):
-            totals[members] += sums
+            if len(members) == len(totals):
+                totals += sums
+            else:
+                totals[members] += sums
         return totals
 
     def squares_sum(self, contrast: Floats) -> float:

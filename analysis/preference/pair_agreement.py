@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from analysis.agreement.count_tables import ratio, row_sums
-from analysis.agreement.jackknife import LEAST, Margins, estimate_from_table
+from analysis.agreement.jackknife import LEAST, Layout, Margins, estimate_from_table
 from analysis.agreement.ratings import FloatArray, IntArray, Ratings
 from analysis.estimate import Estimate
 
@@ -50,7 +50,7 @@ def pair_fleiss(
     left_out = int((~paired).sum())
     return estimate_from_table(
         PairFleiss(),
-        ratings.counts().table,
+        Layout(ratings.counts().table),
         ratings,
         units=int(paired.sum()),
         raters="any",
@@ -99,7 +99,7 @@ def pair_cohen(
     left_out = table.shape[0] - used
     return estimate_from_table(
         PairCohen(),
-        table,
+        Layout(table),
         ratings_by_pool,
         units=used,
         raters="any",

@@ -214,7 +214,7 @@ def agreement_in_words(source: Source, section: Section) -> str:
 
 
 def agreement_table(topic: str, level: str, frame: pd.DataFrame, coefficients: dict[str, Estimate]) -> Table:
-    units = "items" if frame["unit"].nunique() == frame["item"].nunique() else "parts of items"
+    units = "items" if frame["unit"].nunique() == frame["item_code"].nunique() else "parts of items"
     note = f"A unit is what was rated: here {units}. " + explanation(level)
     if units != "items":
         note += " Parts of an item are resampled separately, as if they were independent."
