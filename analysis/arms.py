@@ -63,27 +63,33 @@ def arm_means(
     arms: Sequence[str],
     about_items: bool = True,
     bounds: Bounds | None = None,
+    dimensions: Dimensions | None = None,
     level: float = 0.95,
 ) -> ArmMeans:
     """The mean over items of every arm's scores, from ratings with the columns of `item_scores` and ``arm``.
 
     Every item that an arm rated counts the same, and so does every part of an item. ``about_items``: whether items are
     clusters, besides workers; not if workers rated their own texts, or nothing in particular. ``bounds``: the ends of a
-    score. An arm without ratings is NaN.
+    score. ``dimensions``: how all ratings belong together, by items (if they are about any) and workers, if it is
+    known. An arm without ratings is NaN.
     """
     rated = prepared_ratings(ratings, score)
     arm_codes, names = pd.factorize(ratings["arm"].reindex(rated.index))
     of_arm = np.array([arms.index(name) if name in arms else -1 for name in names], dtype=np.int64)[arm_codes]
-    codes = {column: np.asarray(pd.factorize(rated[column])[0], dtype=np.int64) for column in _CLUSTERS}
+    known = {} if dimensions is None or len(rated) < len(ratings) else dimensions.codes
+    codes = {
+        column: known[f"{column}s"] if f"{column}s" in known else np.asarray(pd.factorize(rated[column])[0], np.int64)
+        for column in _CLUSTERS
+    }
     of_item = crossed_codes(of_arm + 1, codes["item"])
-    of_part = crossed_codes(of_item, codes["target"])
+    of_part = crossed_codes(of_item, codes["target"]) if codes["target"].any() else of_item
     item_of_part = np.zeros(int(of_part.max(initial=-1)) + 1, dtype=np.int64)
     item_of_part[of_part] = of_item
     parts, targets = np.bincount(of_part)[of_part], np.bincount(item_of_part)[of_item]
     weights = (1 / (parts * targets))[:, None] * (of_arm[:, None] == np.arange(len(arms)))
-    dimensions = Dimensions({"workers": codes["worker"]})
-    if about_items:
-        dimensions = Dimensions({"items": codes["item"], "workers": codes["worker"]})
+    clusters = {"items": codes["item"], "workers": codes["worker"]} if about_items else {"workers": codes["worker"]}
+    if dimensions is None or known.keys() != clusters.keys():
+        dimensions = Dimensions(clusters)
     values = score.sign * rated["value"].to_numpy(dtype=float)[:, None]
     figures = ratios(values * weights, weights, dimensions, level=level)
     items, workers = (

@@ -67,6 +67,12 @@ class Dimensions:
     def __len__(self) -> int:
         return len(next(iter(self.codes.values())))
 
+    @property
+    def cells(self) -> Ints:
+        """Codes (N,) of what all dimensions together tell apart, such as a worker's answers about an item. Of
+        dimensions with one cluster for each answer."""
+        return self.terms[-1].codes
+
     def chosen(self, rows: ArrayLike) -> Dimensions:
         """The dimensions of some of the answers, by their numbers or by a flag for each."""
         return Dimensions({name: codes[np.asarray(rows)] for name, codes in self.codes.items()})

@@ -12,7 +12,7 @@ from analysis.estimate import Estimate
 from analysis.inference.cluster_sums import Floats, Ints
 from analysis.inference.contrasts import Bounds
 from analysis.inference.crossed import figures_from_influence, ratios
-from analysis.inference.dimensions import Dimensions, crossed_codes
+from analysis.inference.dimensions import Dimensions
 from analysis.inference.left_out import LeftOut, interval_from_left_out
 
 #: Of simulated studies of 10 to 100 items by 5 to 50 workers (docs/uncertainty.md).
@@ -51,11 +51,13 @@ def sd_estimate(values: ArrayLike, dimensions: Dimensions, *, level: float = 0.9
         return estimate
     centred = answers - answers.mean()
     first, *others = (sd_without(centred, column) for column in codes)
-    cells = sd_without(centred, crossed_codes(*codes)) if others else None
+    cells = sd_without(centred, dimensions.cells) if others else None
     low, high = interval_from_left_out(
         sd, first, others[0] if others else None, cells, ends=(0.0, math.inf), level=level
     )
-    clusters = " and ".join(f"{len(np.unique(column)):,} {name}" for name, column in dimensions.codes.items())
+    clusters = " and ".join(
+        f"{np.count_nonzero(np.bincount(column)):,} {name}" for name, column in dimensions.codes.items()
+    )
     return replace(estimate, low=low, high=high, method=f"jackknife over {clusters}, log scale; {SD_REMARK}")
 
 

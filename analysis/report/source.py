@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -28,6 +28,8 @@ Names = npt.NDArray[np.object_]
 NUMERIC = ("ordinal", "interval")
 #: A scale with more points than this is not drawn or listed point by point where nothing is known about them.
 MANY_POINTS = 12
+#: Questions about the same items by the same workers share how their answers belong together.
+MOST_DIMENSIONS = 3
 
 
 def sorted_codes(names: pd.Series) -> tuple[Codes, Names]:
@@ -73,6 +75,9 @@ class Source:
     worker_names: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
     _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _dimensions: deque[tuple[dict[str, Codes], Dimensions]] = field(
+        default_factory=lambda: deque(maxlen=MOST_DIMENSIONS)
+    )
     _remembered: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     @property
@@ -159,7 +164,10 @@ class Source:
         """The rows with codes in place of the names of items, parts and workers, for what groups by them. `item_names`
         has the items' names."""
         names = {"item_code": "item", "target_code": "target", "worker_code": "worker"}
-        return rows[[*names, "arm", "value"]].rename(columns=names)
+        codes, first = pd.factorize(rows["arm_code"].to_numpy())
+        arms = rows["arm"].iloc[first_places(codes, len(first))].tolist()
+        in_codes = rows[[*names, "value"]].rename(columns=names)
+        return in_codes.assign(arm=pd.Categorical.from_codes(codes, pd.Index(arms, dtype=object)))
 
     def answers_to(self, topic: str) -> pd.DataFrame:
         """The rows of one question in `ratings`, whether they are numbers or texts."""
@@ -186,10 +194,14 @@ class Source:
     def dimensions_of(self, rows: pd.DataFrame) -> Dimensions:
         """How answers belong together: by item and by worker, or by worker alone if workers answered about nothing that
         others answered about (no item, or their own texts)."""
-        workers = rows["worker_code"].to_numpy()
-        if self.description.own_work or self.about_no_item(rows):
-            return Dimensions.of(workers=workers)
-        return Dimensions.of(items=rows["item_code"].to_numpy(), workers=workers)
+        named = {"workers": rows["worker_code"].to_numpy()}
+        if not self.description.own_work and not self.about_no_item(rows):
+            named = {"items": rows["item_code"].to_numpy(), **named}
+        for codes, dimensions in self._dimensions:
+            if codes.keys() == named.keys() and all(np.array_equal(codes[name], named[name]) for name in codes):
+                return dimensions
+        self._dimensions.append((named, Dimensions.of(**named)))
+        return self._dimensions[-1][1]
 
     @staticmethod
     def about_no_item(rows: pd.DataFrame) -> bool:

@@ -118,7 +118,14 @@ def arm_means_of(source: Source, score: Score) -> ArmMeans | None:
         low, high = sorted(score.sign * end for end in ends)
         bounds = (low, high)
     about_items = not source.description.own_work and not source.about_no_item(ratings)
-    return arm_means(source.in_codes(ratings), score, arms=source.arms, about_items=about_items, bounds=bounds)
+    return arm_means(
+        source.in_codes(ratings),
+        score,
+        arms=source.arms,
+        about_items=about_items,
+        bounds=bounds,
+        dimensions=source.dimensions_of(ratings),
+    )
 
 
 def add_score(source: Source, section: Section, score: Score, of_arms: ArmMeans, tests: list[dict[str, Any]]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from analysis.report.blocks import Facts, Highlight, Note, Section
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
@@ -32,10 +35,10 @@ def make_section(source: Source) -> Section:
     section.add(Facts(facts(counts)))
     if source.description.has_arms:
         section.data["arms"] = arms_in_numbers(source)
+    lacking = items[items["n"] < items["wanted"]]
     incomplete: list[dict[str, Any]] = [
         {"item": str(item), "n": int(n), "wanted": int(wanted)}
-        for item, n, wanted in zip(items.index, items["n"], items["wanted"], strict=True)
-        if n < wanted
+        for item, n, wanted in zip(lacking.index, lacking["n"], lacking["wanted"], strict=True)
     ]
     incomplete.sort(key=lambda item: item["n"])
     section.data["incomplete"] = incomplete
@@ -66,8 +69,9 @@ def counts_of(source: Source) -> dict[str, Any]:
     """
     data, items = source.data, source.items
     used, ratings = data.used, data.ratings
-    simulated = int((ratings["synthetic"] & ratings["value"].notna()).sum())
-    included = int(ratings["value"].notna().sum())
+    is_number = ratings["value"].notna()
+    simulated = int((ratings["synthetic"] & is_number).sum())
+    included = int(is_number.sum())
     # A launched study wants answers about every item, except those that no arm asks for.
     unasked = (items["wanted"] == 0) & (items["n"] == 0) & bool((items["wanted"] > 0).any())
     items = items[~unasked]
@@ -96,7 +100,7 @@ def counts_of(source: Source) -> dict[str, Any]:
         "ratings_all": int(data.all_ratings["value"].notna().sum()),
         "ratings_by_people": included - simulated,
         "ratings_simulated": simulated,
-        "texts": int(((ratings["text"] != "") & ratings["value"].isna()).sum()),
+        "texts": int((ratings["text"][~is_number] != "").sum()),
         "comments": int(used["has_feedback"].sum()),
         "assignments": dict(source.description.assignments),
     }
@@ -105,6 +109,13 @@ def counts_of(source: Source) -> dict[str, Any]:
 def arms_in_numbers(source: Source) -> list[dict[str, Any]]:
     """Participants with an included submission, submissions, excluded submissions and ratings, by arm."""
     submissions, used, ratings = source.data.submissions, source.data.used, source.data.ratings
+    # A submission is in one arm, and to compare a million names for every arm takes long.
+    of_submission = source.data.rating_codes.of("submission")
+    numbers = np.bincount(of_submission.codes, ratings["value"].notna(), len(of_submission.names))
+    numbers_by_arm = pd.Series(numbers).groupby(
+        used.set_index("submission")["arm"].reindex(of_submission.names).to_numpy(dtype=object)
+    )
+    ratings_of = numbers_by_arm.sum().to_dict()
     arms = []
     for arm in source.arms:
         used_in_arm = used[used["arm"] == arm]
@@ -114,7 +125,7 @@ def arms_in_numbers(source: Source) -> list[dict[str, Any]]:
                 "participants": int(used_in_arm["worker"].nunique()),
                 "submissions_used": len(used_in_arm),
                 "submissions_left_out": int((submissions["arm"] == arm).sum()) - len(used_in_arm),
-                "ratings": int(((ratings["arm"] == arm) & ratings["value"].notna()).sum()),
+                "ratings": int(ratings_of.get(arm, 0)),
             }
         )
     return arms

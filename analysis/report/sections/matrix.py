@@ -11,6 +11,7 @@ from analysis.diversity.association import Floats, Ints
 from analysis.report.blocks import Figure, Section
 from analysis.report.source import Source
 from analysis.report.tables import Column, Table
+from analysis.scores import repeated_rows
 from common.words import counted
 
 #: Readers cannot distinguish more rows or columns, so neighbours are averaged.
@@ -26,8 +27,12 @@ def add_matrix(
     Items are sorted by mean rating, the highest at the top; workers by the mean of rating − item mean, the most
     critical on the left. Ratings of an item's parts are averaged.
     """
-    about_items = frame[frame["item"] != ""]
-    cells = about_items.groupby(["item_code", "worker_code"], sort=False)["value"].mean().reset_index()
+    about_items = frame
+    if "" in source.item_names:
+        about_items = frame[(frame["item_code"] != source.item_names.index("")).to_numpy()]
+    cells = about_items[["item_code", "worker_code", "value"]]
+    if repeated_rows(cells, ["item_code", "worker_code"]).any():
+        cells = cells.groupby(["item_code", "worker_code"], sort=False)["value"].mean().reset_index()
     item, item_codes = pd.factorize(cells["item_code"])
     worker, worker_codes = pd.factorize(cells["worker_code"])
     items = np.array(source.item_names, dtype=object)[item_codes]
