@@ -57,9 +57,9 @@ class CellCodes:
         if longest > MOST_WORDS * WORD_BYTES:
             self._add_texts(block, starts, lengths)
             return
-        if not longest:
-            codes, words = np.zeros(len(starts), dtype=np.int32), np.zeros((1, 1), dtype=np.uint64)
-        else:
+        codes: Codes = np.zeros(len(starts), dtype=np.int32)
+        words: Words = np.zeros((1, 1), dtype=np.uint64)
+        if longest:
             codes, words = distinct_words(words_of(words_from, starts, lengths, -(-longest // WORD_BYTES)))
         if self._code_of is None:
             self._codes.append(codes)
@@ -75,8 +75,8 @@ class CellCodes:
             for codes, words in parts:
                 self._number(codes, cells_of(words))
         cells = [block[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
-        codes, distinct = pd.factorize(np.array(cells, dtype=object))
-        self._number(codes, distinct)
+        of_cells, distinct = pd.factorize(np.array(cells, dtype=object))
+        self._number(of_cells, distinct.tolist())
 
     def _number(self, codes: npt.NDArray[Any], cells: Sequence[bytes]) -> None:
         """Number the different cells of a block, to which these codes belong, as those of the blocks before."""

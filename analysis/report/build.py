@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,36 +18,16 @@ from analysis.report.files import PAGE, VERSION, write_files
 from analysis.report.page import render_page
 from analysis.report.sections import (
     answers,
-    arena,
-    arm_tests,
     arms,
-    choices,
-    coding,
     collected,
-    conversations,
     design,
-    detection,
-    diversity,
-    edits,
     exclusions,
     findings,
-    item_scores,
-    judges,
-    origin_tests,
-    own_ratings,
-    preference,
-    productions,
     questionnaires,
     right_answers,
-    scales,
-    spans,
     stopped,
-    story_texts,
-    systems,
     texts,
     times,
-    variability,
-    waiting,
     wording,
     workers,
 )
@@ -53,29 +35,50 @@ from analysis.report.source import Source
 from common.left_out import left_out_in_words
 from common.words import counted
 
-#: Sections that a task type can declare, by the name of its `ReportSection`. Parameters are passed by name.
-SECTIONS: dict[str, Callable[..., Section | None]] = {
-    "diversity": diversity.make_section,
-    "scales": scales.make_section,
-    "preference": preference.make_section,
-    "productions": productions.make_section,
-    "choices": choices.make_section,
-    "edits": edits.make_section,
-    "story_texts": story_texts.make_section,
-    "waiting": waiting.make_section,
-    "arm_tests": arm_tests.make_section,
-    "origin_tests": origin_tests.make_section,
-    "variability": variability.make_section,
-    "systems": systems.make_section,
-    "human_or_machine": detection.make_section,
-    "coding": coding.make_section,
-    "item_scores": item_scores.make_section,
-    "spans": spans.make_section,
-    "conversations": conversations.make_section,
-    "arena": arena.make_section,
-}
+
+class Makers(UserDict[str, Callable[..., "Section | None"]]):
+    """Makers of sections by the name of a `ReportSection`, each in a module of its own. Importing all of them takes as
+    long as a small report, so a module is imported when somebody asks for its maker."""
+
+    def __init__(self, **modules: str) -> None:
+        super().__init__(dict.fromkeys(modules, lambda source: None))
+        self._modules = modules
+
+    def __getitem__(self, name: str) -> Callable[..., Section | None]:
+        if module := self._modules.pop(name, ""):
+            self[name] = maker_in(module)
+        return super().__getitem__(name)
+
+
+def maker_in(module: str) -> Callable[..., Section | None]:
+    make: Callable[..., Section | None] = import_module(f"analysis.report.sections.{module}").make_section
+    return make
+
+
+#: Sections that a task type can declare. Parameters are passed by name.
+SECTIONS = Makers(
+    diversity="diversity",
+    scales="scales",
+    preference="preference",
+    productions="productions",
+    choices="choices",
+    edits="edits",
+    story_texts="story_texts",
+    waiting="waiting",
+    arm_tests="arm_tests",
+    origin_tests="origin_tests",
+    variability="variability",
+    systems="systems",
+    human_or_machine="detection",
+    coding="coding",
+    item_scores="item_scores",
+    spans="spans",
+    conversations="conversations",
+    arena="arena",
+)
 #: The section that answers first.
 FINDINGS, FINDINGS_TITLE = "findings", "What the study found"
+JUDGES_TITLE = "People beside judges"
 #: Key, title and maker of a section. The title is for its place if it fails.
 Maker = tuple[str, str, Callable[[Source], Section | None]]
 
@@ -116,8 +119,9 @@ def make_sections(source: Source) -> list[Section]:
     A section that fails shows its error in its place, and the error is logged.
     """
     arm_makers: list[Maker] = [("arms", "Arms", arms.make_section)] if source.description.has_arms else []
+    judged = len(source.data.judges) > 0
     after: list[Maker] = [
-        ("judges", judges.TITLE, judges.make_section),
+        *([("judges", JUDGES_TITLE, maker_in("judges"))] if judged else []),
         *arm_makers,
         ("design", "What was asked", design.make_section),
         ("data", "Data", collected.make_section),
@@ -162,7 +166,8 @@ def make_results(source: Source) -> list[Section]:
         )
         for section in source.description.sections
     ]
-    makers.append(("own_ratings", "Writers and third parties", own_ratings.make_section))
+    if len(source.data.own_ratings):
+        makers.append(("own_ratings", "Writers and third parties", maker_in("own_ratings")))
     makers.append(("answers", "Answers", answers.make_section))
     return make_each(source, makers)
 

@@ -75,6 +75,7 @@ class Source:
     worker_names: list[str] = field(default_factory=list)
     _keys: Counter[str] = field(default_factory=Counter)
     _ratings_on: dict[str, pd.DataFrame] = field(default_factory=dict)
+    _units: list[tuple[dict[str, Codes], npt.NDArray[np.intp], npt.NDArray[np.bool_]]] = field(default_factory=list)
     _dimensions: deque[tuple[dict[str, Codes], Dimensions]] = field(
         default_factory=lambda: deque(maxlen=MOST_DIMENSIONS)
     )
@@ -155,10 +156,22 @@ class Source:
                 rows = rows[rows["value"].notna()]
             if topic in self.derived:  # its targets are not those of the rows that it is made of
                 rows = rows.assign(target_code=rows["target"].map(self.target_codes).to_numpy(dtype=np.int32))
-            rows = rows.assign(unit=pd.factorize(pairs_of(rows["item_code"], rows["target_code"]))[0])
-            again = pd.Series(pairs_of(rows["unit"], rows["worker_code"])).duplicated().to_numpy()
+            units, again = self._units_of(rows)
+            rows = rows.assign(unit=units)
             self._ratings_on[topic] = rows[~again] if again.any() else rows
         return self._ratings_on[topic].copy(deep=False)
+
+    def _units_of(self, rows: pd.DataFrame) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+        """A number for every combination of an item and a target (N,), and whether the worker has an earlier rating of
+        it (N,). Questions about the same items by the same workers follow each other."""
+        named = {name: rows[name].to_numpy() for name in ("item_code", "target_code", "worker_code")}
+        for known, units, again in self._units:
+            if all(np.array_equal(known[name], named[name]) for name in named):
+                return units, again
+        units = pd.factorize(pairs_of(rows["item_code"], rows["target_code"]))[0]
+        again = pd.Series(pairs_of(pd.Series(units), rows["worker_code"])).duplicated().to_numpy()
+        self._units[:] = [(named, units, again)]
+        return units, again
 
     def in_codes(self, rows: pd.DataFrame) -> pd.DataFrame:
         """The rows with codes in place of the names of items, parts and workers, for what groups by them. `item_names`
