@@ -5,9 +5,9 @@ Eight bytes are one number, so most cells are a number or two, and numbers are c
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,9 @@ class CellCodes:
     """The cells of a column, block by block."""
 
     def __init__(self) -> None:
-        self._codes: list[Codes] = []
+        #: Of every cell its number among the different cells of its block, or of the column if there are texts.
+        self._codes = array("i")
+        self._ends: list[int] = []
         #: Of each block, its different cells.
         self._words: list[Words] = []
         self._code_of: dict[bytes, int] | None = None
@@ -62,37 +64,42 @@ class CellCodes:
         if longest:
             codes, words = distinct_words(words_of(words_from, starts, lengths, -(-longest // WORD_BYTES)))
         if self._code_of is None:
-            self._codes.append(codes)
+            self._codes.frombytes(codes.tobytes())
+            self._ends.append(len(self._codes))
             self._words.append(words)
         else:
-            self._number(codes, cells_of(words))
+            self._codes.frombytes(self._numbers_of(cells_of(words))[codes].tobytes())
 
     def _add_texts(self, block: bytes, starts: Places, lengths: Places) -> None:
         if self._code_of is None:
             self._code_of = {}
-            parts = list(zip(self._codes, self._words, strict=True))
-            self._codes, self._words = [], []
-            for codes, words in parts:
-                self._number(codes, cells_of(words))
+            self._renumber([self._numbers_of(cells_of(words)) for words in self._words])
         cells = [block[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True)]
-        of_cells, distinct = pd.factorize(np.array(cells, dtype=object))
-        self._number(of_cells, distinct.tolist())
+        codes, distinct = pd.factorize(np.array(cells, dtype=object))
+        self._codes.frombytes(self._numbers_of(distinct.tolist())[codes].tobytes())
 
-    def _number(self, codes: npt.NDArray[Any], cells: Sequence[bytes]) -> None:
-        """Number the different cells of a block, to which these codes belong, as those of the blocks before."""
+    def _numbers_of(self, cells: Sequence[bytes]) -> Codes:
+        """The numbers of the different cells of a block in the column."""
         code_of = self._code_of if self._code_of is not None else {}
-        numbers = np.array([code_of.setdefault(cell, len(code_of)) for cell in cells], dtype=np.int32)
-        self._codes.append(numbers[codes])
+        return np.array([code_of.setdefault(cell, len(code_of)) for cell in cells], dtype=np.int32)
+
+    def _renumber(self, numbers: Sequence[Codes]) -> Codes:
+        """Number all cells in the column instead of their blocks. ``numbers``: of each block's different cells."""
+        codes = np.frombuffer(self._codes, dtype=np.int32)
+        start = 0
+        for end, of_block in zip(self._ends, numbers, strict=True):
+            codes[start:end] = of_block[codes[start:end]]
+            start = end
+        return codes
 
     def column(self) -> Column:
         if self._code_of is not None:
-            return _column(np.concatenate(self._codes), list(self._code_of))
+            return _column(np.frombuffer(self._codes, dtype=np.int32), list(self._code_of))
         width = max(words.shape[1] for words in self._words)
         every = np.concatenate([np.pad(words, ((0, 0), (0, width - words.shape[1]))) for words in self._words])
         numbers, words = distinct_words(every)
         ends = np.cumsum([len(part) for part in self._words])[:-1]
-        parts = zip(self._codes, np.split(numbers, ends), strict=True)
-        return _column(np.concatenate([of_block[codes] for codes, of_block in parts]), cells_of(words))
+        return _column(self._renumber(np.split(numbers, ends)), cells_of(words))
 
 
 def words_at(block: bytes) -> Words:

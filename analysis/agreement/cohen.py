@@ -161,7 +161,8 @@ def mean_cohen_kappa(
     pairs = pairs_within_units(ratings)
     weights = agreement_weights(len(ratings.values), weighting)
     ids, pair, shared = np.unique(pairs.pair, return_inverse=True, return_counts=True)
-    kappa, per_pair = _kappa_of_pairs(pair, len(ids), shared.astype(np.float64), pairs, weights)
+    chance = _ChanceOfPairs(pair, shared.astype(np.float64), pairs, weights)
+    kappa = chance.kappa
     enough = shared >= min_shared
     has_kappa = enough & ~np.isnan(kappa)
     units = int((ratings.per_unit >= 2).sum())
@@ -173,7 +174,7 @@ def mean_cohen_kappa(
         too_few = f"pairs share too few units: no interval below a median of {LEAST_SHARED}"
         return Estimate(value, n=units, level=confidence, note=f"{too_few}; {note}")
     in_mean = has_kappa[pair]
-    parts = per_pair[in_mean] / has_kappa.sum()
+    parts = chance.influence()[in_mean] / has_kappa.sum()
     pairs_used = Pairs(pairs.unit[in_mean], pairs.pair[in_mean], pairs.first[in_mean], pairs.second[in_mean])
     variance, freedom, method = _variance_of_mean(kappa[has_kappa], ids[has_kappa], pairs_used, parts, ratings, raters)
     low, high = interval_inside(value, variance, min(freedom, units - 1), (-1.0, 1.0), confidence)
@@ -246,27 +247,36 @@ def pairs_within_units(ratings: Ratings) -> Pairs:
     return Pairs(ratings.unit[a], pair, ratings.code[a], ratings.code[b])
 
 
-def _kappa_of_pairs(
-    pair: IntArray, count: int, shared: FloatArray, pairs: Pairs, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """κ of each rater pair (count,), NaN if undefined, and the influence of each pair of ratings on its κ."""
-    size = len(weights)
-    margins = []
-    for code in (pairs.first, pairs.second):
-        cells = np.bincount(pair * size + code, minlength=count * size).reshape(count, size)
-        margins.append(cells / shared[:, None])
-    by_second = margins[1] @ weights.T  # chance agreement of the first rater's value k
-    by_first = margins[0] @ weights
-    agreement = weights[pairs.first, pairs.second]
-    observed = np.bincount(pair, agreement, minlength=count) / shared
-    expected = (margins[0] * by_second).sum(axis=1)
-    kappa = 1 - ratio(1 - observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
-    chance = by_second[pair, pairs.first] + by_first[pair, pairs.second]
-    # The derivative of κ with respect to a unit's weight, times n: d p_o = agreement − p_o, d p_e = chance − 2 p_e.
-    by_chance = np.where(np.isnan(kappa), 0.0, expected)[pair]
-    disagreement = 1 - observed[pair]
-    slope = (agreement - observed[pair]) * (1 - by_chance) - disagreement * (chance - 2 * by_chance)
-    return kappa, slope / (1 - by_chance) ** 2 / shared[pair]
+class _ChanceOfPairs:
+    """``kappa`` (Q,) of each rater pair, NaN if undefined. ``pair`` (P,) is the rater pair of each pair of ratings,
+    ``shared`` (Q,) how many units the pair shares."""
+
+    def __init__(self, pair: IntArray, shared: FloatArray, pairs: Pairs, weights: FloatArray) -> None:
+        self._pair, self._shared, self._pairs, self._weights = pair, shared, pairs, weights
+        first = self._margins(pairs.first)
+        expected = (first * (self._margins(pairs.second) @ weights.T)).sum(axis=1)
+        self._agreement = weights[pairs.first, pairs.second]
+        self._observed = np.bincount(pair, self._agreement, minlength=len(shared)) / shared
+        self._expected = expected
+        kappa = 1 - ratio(1 - self._observed, np.where(1 - expected > 1e-12, 1 - expected, 0.0))
+        self.kappa: FloatArray = kappa
+
+    def _margins(self, code: IntArray) -> FloatArray:
+        """The share of each value among the ratings of one side of each rater pair (Q × V)."""
+        count, size = len(self._shared), len(self._weights)
+        cells = np.bincount(self._pair * size + code, minlength=count * size).reshape(count, size)
+        return np.asarray(cells / self._shared[:, None])
+
+    def influence(self) -> FloatArray:
+        """How much each pair of ratings (P,) moves κ of its rater pair."""
+        pair, pairs = self._pair, self._pairs
+        chance = (self._margins(pairs.second) @ self._weights.T)[pair, pairs.first]
+        chance = chance + (self._margins(pairs.first) @ self._weights)[pair, pairs.second]
+        # The derivative of κ with respect to a unit's weight, times n: d p_o = agreement − p_o, d p_e = chance − 2 p_e.
+        by_chance = np.where(np.isnan(self.kappa), 0.0, self._expected)[pair]
+        disagreement = 1 - self._observed[pair]
+        slope = (self._agreement - self._observed[pair]) * (1 - by_chance) - disagreement * (chance - 2 * by_chance)
+        return np.asarray(slope / (1 - by_chance) ** 2 / self._shared[pair])
 
 
 def _same_scale(first: Data, second: Data, categories: Sequence[Any] | None) -> tuple[Counts, Counts, Ratings | None]:

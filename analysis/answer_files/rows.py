@@ -12,9 +12,10 @@ import pandas as pd
 from analysis.answer_files.columns import ARM_FACTOR, RESERVED, WORKER_FACTOR, named_apart
 from analysis.answer_files.files import AnswerFile, Criterion, Detection, LevelColumn
 from analysis.data import StudyData
-from analysis.description import Scale
+from analysis.description import Factor, Scale
 from analysis.factors import arm_levels, factors_of, level_names, levels_in_order, questionnaire_levels
 from analysis.input_errors import InputError
+from analysis.rating_codes import Coded, first_places
 from analysis.tables import require_columns
 
 #: Columns of a bundle that no file has: what items share, and the levels of a factor.
@@ -53,7 +54,10 @@ def as_texts(values: Any) -> pd.Categorical:
     """The values as texts, each different value once; missing ones are empty."""
     if isinstance(values, pd.Categorical):
         return values
-    codes, distinct = pd.factorize(np.array(values, dtype=object) if isinstance(values, list) else values)
+    if isinstance(values, Coded):
+        codes, distinct = values.codes, values.names
+    else:
+        codes, distinct = pd.factorize(np.array(values, dtype=object) if isinstance(values, list) else values)
     texts = [as_text(value) for value in distinct]
     codes = np.where(codes < 0, len(texts), codes)
     if "" not in texts:
@@ -69,9 +73,10 @@ def as_text(value: Any) -> str:
     return repr(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
-def taken(by_key: Mapping[Any, Any] | pd.Series, keys: pd.Series) -> pd.Categorical:
+def taken(by_key: Mapping[Any, Any] | pd.Series, keys: pd.Series | Coded) -> pd.Categorical:
     """The value of every row by its key; empty for a key that is missing."""
-    codes, names = pd.factorize(keys)
+    coded = keys if isinstance(keys, Coded) else Coded.of(keys)
+    codes, names = coded.codes, coded.names
     values = [str(by_key.get(name, "")) for name in names]
     code_of = {text: code for code, text in enumerate(dict.fromkeys([*values, ""]))}
     of_key = np.array([*(code_of[text] for text in values), code_of[""]])
@@ -88,7 +93,12 @@ class BundleFile(RowsFile):
         ratings = data.ratings
         items = data.items.set_index("item", drop=False)
         main = set(items.index[items["role"] == "main"])
-        self.ratings = ratings[(ratings["item"] == "") | ratings["item"].isin(main)].reset_index(drop=True)
+        self._codes = data.rating_codes
+        used = self._codes.of("item").is_one_of(pd.Series(["", *main], dtype=object))
+        self.ratings = ratings
+        if not used.all():
+            self.ratings = ratings[used].reset_index(drop=True)
+            self._codes = self._codes.chosen(used, self.ratings)
         super().__init__(path, self._column_makers(items))
         if self.ratings.empty:
             raise InputError(path, "", "no submission is in the figures", "export a study with included submissions")
@@ -99,9 +109,9 @@ class BundleFile(RowsFile):
         with_points = {topic: scale for topic, scale in scales.items() if scale.points}
         makers: dict[str, Column] = {"study": partial(np.repeat, description.slug, len(ratings))}
         for name in ("submission", "worker", "synthetic", "arm", "item", "scale", "value", "seconds"):
-            makers[name] = partial(ratings.__getitem__, name)
+            makers[name] = partial(self._codes.of, name)
         for name, field in OF_RATINGS.items():
-            makers[name] = partial(ratings.__getitem__, field)
+            makers[name] = partial(self._codes.of, field)
         named = [name for arm in description.arms for name in arm.factors]
         offered = [factor.name for factor in description.suggested_factors if factor.of == "arm"]
         for factor in dict.fromkeys([*named, *offered]):
@@ -127,11 +137,20 @@ class BundleFile(RowsFile):
         for name, own_name in zip(own, named_apart(own, {*RESERVED, *makers}), strict=True):
             makers[own_name] = partial(self._own_cells, items["cells"], name)
         for compared in factors_of(self.data):
-            makers[f"{LEVELS}{compared.name}"] = partial(level_names, self.data, compared, ratings)
+            makers[f"{LEVELS}{compared.name}"] = partial(self._levels, compared)
         return makers
 
     def _taken(self, column: str, by_key: Mapping[Any, Any] | pd.Series) -> pd.Categorical:
-        return taken(by_key, self.ratings[column])
+        return taken(by_key, self._codes.of(column))
+
+    def _levels(self, factor: Factor) -> Any:
+        """The level of every answer, looked up once for each item, arm or worker."""
+        if factor.of == "part":
+            return level_names(self.data, factor, self.ratings)
+        codes = self._codes.of(factor.of)
+        rows = self.ratings.iloc[first_places(codes.codes, len(codes.names))]
+        names = level_names(self.data, factor, rows).tolist()
+        return taken(dict(enumerate(names)), Coded(codes.codes, np.arange(len(names))))
 
     def _own_cells(self, cells: pd.Series, name: str) -> pd.Categorical:
         return self._taken("item", {item: of_item.get(name, "") for item, of_item in cells.items()})
@@ -139,8 +158,8 @@ class BundleFile(RowsFile):
     def _labels(self, scales: Mapping[str, Scale]) -> pd.Categorical:
         """The words of the answers, looked up once for each different answer."""
         words = {(topic, point.value): point.label for topic, scale in scales.items() for point in scale.points}
-        topics, topic_names = pd.factorize(self.ratings["question"])
-        values, numbers = pd.factorize(self.ratings["value"])
+        topics, topic_names = self._codes.of("question").codes, self._codes.of("question").names
+        values, numbers = self._codes.of("value").codes, self._codes.of("value").names
         answers = topics.astype(np.int64) * (len(numbers) + 1) + values + 1
         by_answer = {
             number * (len(numbers) + 1) + code + 1: words.get((topic, value), "")
@@ -152,7 +171,7 @@ class BundleFile(RowsFile):
     @property
     def criteria(self) -> list[Criterion]:
         """Those that the study describes, in its order, and others that have answers."""
-        answered = list(dict.fromkeys(self.ratings["question"]))
+        answered = self._codes.of("question").names.tolist()
         described = [question for question in self.data.description.questions if question.topic in answered]
         criteria = []
         for question in described:

@@ -13,7 +13,6 @@ import pandas as pd
 from analysis.answer_files.files import AnswerFile, Criterion, LevelColumn
 from analysis.commands.criteria import chosen_criteria, rows_about
 from analysis.commands.rows import MISSING, chosen_rows, condition_of, numbers, refuse_empty
-from analysis.detection import judgements_from_arrays
 from analysis.findings import Answers, level_codes
 from analysis.findings.answers import Codes, names_in_words, natural
 from analysis.input_errors import InputError, number_in, shown
@@ -149,10 +148,24 @@ def answers_of(
 ) -> dict[str, Answers]:
     """The same with who answered, and about what, by the columns; an empty name is that of none."""
     columns: dict[str, Any] = {
-        name: frame[column].astype(object).fillna("").astype(str).to_numpy() if column else None
-        for name, column in (("items", items), ("parts", part), ("contexts", context), ("workers", args.worker))
+        name: codes_of(frame[column]) if column else None
+        for name, column in (("items", items), ("parts", part), ("workers", args.worker))
     }
+    columns["contexts"] = names_of(frame[context]) if context else None
     return {label: Answers.of(numbers_, bounds=bounds, **columns) for label, (numbers_, bounds) in values.items()}
+
+
+def names_of(cells: pd.Series) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """The text of every cell; a missing one is an empty text."""
+    texts = np.array([*map(str, cells.cat.categories), ""], dtype=object)
+    return texts[cells.cat.codes.to_numpy()]
+
+
+def codes_of(cells: pd.Series) -> Codes:
+    """A number for the text of every cell; a missing one is an empty text."""
+    codes = cells.cat.codes.to_numpy(dtype=np.int64)
+    empty = np.flatnonzero(cells.cat.categories == "")
+    return np.where(codes < 0, empty[0], codes) if len(empty) else codes
 
 
 def with_factors(
@@ -163,7 +176,12 @@ def with_factors(
 ) -> list[Compared]:
     coded = []
     for factor in factors:
-        codes, levels = level_codes(frame[factor.column].astype(object).fillna("").to_numpy(), factor.order)
+        cells = frame[factor.column]
+        texts, places = ["", *map(str, cells.cat.categories)], cells.cat.codes.to_numpy(dtype=np.int64) + 1
+        used = np.flatnonzero(np.bincount(places))
+        of_text = np.zeros(len(texts), dtype=np.int64)
+        of_text[used], levels = level_codes([texts[place] for place in used], factor.order)
+        codes = of_text[places]
         coded.append(Factor(factor.name, codes, levels, factor.reference, (notes or {}).get(factor.name, ())))
     return [Compared(label, of_criterion, coded) for label, of_criterion in answers.items()]
 
@@ -249,6 +267,8 @@ def of_criterion(
         frame = frame[(frame[args.item] != "").to_numpy()]
     name, column = criterion.name, args.value or "value"
     if detection and detection.topic == criterion.name and not args.value:
+        from analysis.detection import judgements_from_arrays  # loads what few studies need
+
         workers, texts, origins = (frame[name].astype(str) for name in (args.worker, args.item, detection.source))
         judged = judgements_from_arrays(
             workers,
