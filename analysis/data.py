@@ -22,7 +22,7 @@ import math
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
@@ -94,8 +94,6 @@ class StudyData:
     judges: pd.DataFrame
     judge_ratings: pd.DataFrame
     tries: pd.DataFrame
-    #: Columns of ``all_ratings`` that are codes already.
-    read_codes: RatingCodes | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def reviewed(self) -> pd.DataFrame:
@@ -154,7 +152,13 @@ class StudyData:
 
     def without_rules(self) -> StudyData:
         """The same study as if it had no exclusion rules."""
-        return _counted(replace(self, description=replace(self.description, exclude={}), items=self.items.copy()))
+        data = replace(self, description=replace(self.description, exclude={}), items=self.items.copy())
+        return _counted(data, self.all_codes)
+
+    @cached_property
+    def all_codes(self) -> RatingCodes:
+        """The columns of ``all_ratings`` as codes."""
+        return RatingCodes(self.all_ratings)
 
     @cached_property
     def ratings(self) -> pd.DataFrame:
@@ -177,9 +181,7 @@ class StudyData:
         """The ratings of included submissions as codes, and which of them (N,) are the same worker's later rating of a
         main item."""
         ratings = self.all_ratings
-        codes = self.read_codes
-        if codes is None or codes.frame is not ratings:
-            codes = RatingCodes(ratings)
+        codes = self.all_codes
         submissions = codes.of("submission")
         places = pd.Index(self.used["submission"]).get_indexer(pd.Index(submissions.names))[submissions.codes]
         used = places >= 0
@@ -238,15 +240,17 @@ def make_study_data(
     if strangers := records.keys() - TABLES.keys():
         raise TypeError(f"make_study_data() knows no table {', '.join(sorted(strangers))}")
     frames = {table.attribute: _as_frame(table, records.get(name, ())) for name, table in TABLES.items()}
-    return _counted(StudyData(description, **frames, read_codes=read_codes))
+    return _counted(StudyData(description, **frames), read_codes)
 
 
 def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFrame:
     return rows if isinstance(rows, pd.DataFrame) else frame_of(table, rows)
 
 
-def _counted(data: StudyData) -> StudyData:
-    """Set ``n`` of the items."""
+def _counted(data: StudyData, codes: RatingCodes | None = None) -> StudyData:
+    """Set ``n`` of the items. ``codes``: those of all ratings, if they are known."""
+    if codes is not None:
+        vars(data)["all_codes"] = codes
     rated = submissions_by_item(data.rating_codes)
     data.items["n"] = data.items["item"].map(rated).fillna(0).astype(int)
     return data

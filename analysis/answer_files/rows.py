@@ -55,9 +55,10 @@ def as_texts(values: Any) -> pd.Categorical:
     if isinstance(values, pd.Categorical):
         return values
     if isinstance(values, Coded):
-        codes, distinct = values.codes, values.names
+        coded = values
     else:
-        codes, distinct = pd.factorize(np.array(values, dtype=object) if isinstance(values, list) else values)
+        coded = Coded.of(pd.Series(values, dtype=object) if isinstance(values, list) else pd.Series(values))
+    codes, distinct = coded.codes.astype(np.int64), coded.names
     texts = [as_text(value) for value in distinct]
     codes = np.where(codes < 0, len(texts), codes)
     if "" not in texts:

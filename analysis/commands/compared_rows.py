@@ -165,7 +165,7 @@ def codes_of(cells: pd.Series) -> Codes:
     """A number for the text of every cell; a missing one is an empty text."""
     codes = cells.cat.codes.to_numpy(dtype=np.int64)
     empty = np.flatnonzero(cells.cat.categories == "")
-    return np.where(codes < 0, empty[0], codes) if len(empty) else codes
+    return np.asarray(np.where(codes < 0, empty[0], codes) if len(empty) else codes, dtype=np.int64)
 
 
 def with_factors(

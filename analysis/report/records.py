@@ -7,9 +7,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The encoders of values that `analysis.report.tables.plain` leaves as they are.
 _ENCODERS = {str: encode_basestring, int: int.__repr__}

@@ -78,6 +78,32 @@ def test_of_any_text_the_fast_reader_gives_the_same_or_nothing(text: str, block:
     assert quick is None or [["x", "y"], *quick] == reference(content, ",")
 
 
+@pytest.mark.parametrize("block", [1, 60, 1 << 20])
+def test_cells_of_all_lengths_are_told_apart(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight bytes are compared at once, and cells of more than 32 as texts: lengths around both, some in quotes."""
+    monkeypatch.setattr(regular_csv, "BLOCK_BYTES", block)
+    lengths = [0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 40, 8, 33, 0]
+    cells = [letter * length for length in lengths for letter in ("a", "é", 'b"', "a, ")]
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([["x", "y"], *([cell, cell[::-1]] for cell in cells)])
+    content = written.getvalue().encode()
+
+    expected = reference(content, ",")
+
+    assert expected is not None
+    assert cells_of(content, ",", 2) == expected[1:]
+
+
+def test_a_line_as_long_as_no_study_has_is_left_to_the_slow_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(regular_csv, "BLOCK_BYTES", 16)
+    content = b"x,y\n" + b"a" * 100 + b",1\nb,2\n"
+    assert cells_of(content, ",", 2) == [["a" * 100, "1"], ["b", "2"]]
+
+    monkeypatch.setattr(regular_csv, "MOST_LINE_BYTES", 32)
+
+    assert cells_of(content, ",", 2) is None
+
+
 REGULAR = {
     "plain": "x,y\na,1\nb,2\n",
     "no line feed at the end": "x,y\na,1\nb,2",
