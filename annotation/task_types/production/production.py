@@ -29,6 +29,35 @@ MOST_RESPONSES = 20
 MOST_WORDS = 500
 #: Simulated workers try this many times to write something new.
 TRIES = 20
+ENGLISH = "English"
+ANYTHING = "There is no right or wrong: write what comes to mind."
+#: As `TASK_WORDS`, with what a text should be like. Translation and simplification are two of the paper's four tasks
+#: (section 4); ``{language}`` is what workers translate into.
+WORDS: Mapping[str, Mapping[str, str]] = {
+    **{
+        task: {**words, "aim": ANYTHING, "fit": f"should fit the {words['context']}."}
+        for task, words in TASK_WORDS.items()
+    },
+    "translation": {
+        "heading": "Text to translate",
+        "context": "text",
+        "response": "translation into {language}",
+        "responses": "translations into {language}",
+        "label": "translation",
+        "aim": "Keep its meaning, and write it as people would say it. Do not use a translation program.",
+        "fit": "should mean the same as the text.",
+    },
+    "simplification": {
+        "heading": "Text to simplify",
+        "context": "text",
+        "response": "simpler version",
+        "responses": "simpler versions",
+        "label": "version",
+        "aim": "Make it as easy to understand as you can, and keep its meaning. You may replace words, split "
+        "sentences and leave out what is not needed.",
+        "fit": "should be easier to understand than the text, and mean the same.",
+    },
+}
 
 
 class ProductionConfig(ConfigForm):
@@ -40,9 +69,18 @@ class ProductionConfig(ConfigForm):
             ("story", "Story completion: an ending of a story"),
             ("response", "Response generation: a reply to a comment"),
             ("prompt", "Prompt completion: a continuation of a few words"),
+            ("translation", "Translation: the same text in another language"),
+            ("simplification", "Simplification: a version that is easier to understand"),
         ],
         initial="response",
         help_text="Gives the context and the responses their names on the page.",
+    )
+    translate_into = forms.CharField(
+        label="Language to translate into",
+        max_length=60,
+        required=False,
+        initial=ENGLISH,
+        help_text="Only for translations: its name as workers read it.",
     )
     responses = forms.IntegerField(
         label="Responses per worker and context",
@@ -157,13 +195,15 @@ class Production(FixedPages):
         return _boxes(config, texts)[:1]
 
     def texts(self, config: Json) -> Sequence[Text]:
-        words, count = TASK_WORDS[config["generation_task"]], config["responses"]
-        response, responses, context = words["response"], words["responses"], words["context"]
+        words, count = WORDS[config["generation_task"]], config["responses"]
+        language = config.get("translate_into") or ENGLISH
+        response, responses = (words[name].replace("{language}", language) for name in ("response", "responses"))
+        context, short_name = words["context"], words.get("label", response)
         several = count > 1
         what = f"{count} different {responses}" if several else f"your own {response}"
         limit = _limit(config["least_words"], config["most_words"])
-        instructions = f"Read the {context}, then write {what}. There is no right or wrong: write what comes to mind."
-        label = f"{response.capitalize()} {{n}}" if several else f"Your {response}"
+        instructions = f"Read the {context}, then write {what}. {words['aim']}"
+        label = f"{short_name.capitalize()} {{n}}" if several else f"Your {short_name}"
         return [
             Text("instructions", "Instructions", f"{instructions} {limit}".strip(), lines=6),
             Text("title", "Title of the page", f"Write {what}"),
@@ -171,7 +211,7 @@ class Production(FixedPages):
             Text(
                 "explain",
                 "Explanation above the boxes",
-                f"{'Each of them' if several else 'It'} should fit the {context}. {limit}".strip(),
+                f"{'Each of them' if several else 'It'} {words['fit']} {limit}".strip(),
                 lines=3,
             ),
             Text("label", "Label of a box; {n} is its number", label),
