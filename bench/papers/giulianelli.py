@@ -19,8 +19,8 @@ DECODERS = {"ancestral": (0.9, 0.12), "temperature=0.3": (4.0, 0.02), "top_k=30"
             "nucleus=0.9": (1.2, 0.06), "typical=0.95": (1.1, 0.08)}  # fmt: skip
 SIZES = {"published": {"contexts": 200, "samples": 10}, "small": {"contexts": 8, "samples": 5}}
 
-_PROBES = {"words": "lexical", "parts of speech": "syntactic", "meaning": "semantic"}
-_FIGURES = {"lexical": "Single words", "syntactic": "part-of-speech", "semantic": "sentence embeddings"}
+#: What distances are about: words, parts of speech, meaning.
+_PROBES = ("lexical", "syntactic", "semantic")
 TABLES = (
     *(
         Published(
@@ -33,7 +33,7 @@ TABLES = (
             kind="figure",
         )
         for task in TASKS
-        for probe in _PROBES.values()
+        for probe in _PROBES
     ),
     *(
         Published(
@@ -58,26 +58,51 @@ TABLES = (
         )
         for task in TASKS
     ),
-    Published(
-        "Figure 4",
-        "misfit by decoder",
-        "story",
-        "variability",
-        "Misfit by decoder",
-        "Means with intervals.",
-        kind="figure",
+    *(
+        Published(
+            f"Figure 3, {task}, {mean}, {probe}",
+            subject,
+            task,
+            "variability",
+            f"{caption}: {probe}",
+            "Means over contexts with intervals; the table before has the same figures with the Wasserstein distances.",
+            kind="figure",
+        )
+        for task in TASKS
+        for mean, subject, caption in (
+            ("μM − μH", "models' variability less people's", "Variability of models less that of people"),
+            (
+                "μC − μH",
+                "models' distance from people less people's",
+                "Distance of models from people less that of people",
+            ),
+        )
+        for probe in _PROBES
     ),
     *(
         Published(
-            f"Figure 5, {decoder}",
+            f"Figure 4, {probe}",
+            "misfit by decoder",
+            "story",
+            "variability",
+            f"Misfit by decoder: {probe}",
+            "Means with intervals.",
+            kind="figure",
+        )
+        for probe in _PROBES
+    ),
+    *(
+        Published(
+            f"Figure 5, {decoder}, {probe}",
             "misfit over contexts",
             "dialogue",
             "variability",
-            f"Misfit of {decoder}",
+            f"Misfit of {decoder}: {probe}",
             "The distribution over single contexts.",
             kind="figure",
         )
         for decoder in ("ancestral", "nucleus=0.9")
+        for probe in _PROBES
     ),
     Published(
         "Table 1",
