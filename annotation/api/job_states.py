@@ -16,7 +16,8 @@ from annotation.results import saved_reports
 from annotation.results.pages.reports import brought_up_to_date
 from annotation.results.tasks import make_paper, make_report, make_run_report
 from annotation.review.bulk_decisions import row_name
-from common.words import counted
+from annotation.review.paying import MARK_PAID, marking_of, workers_of
+from common.words import counted, money
 
 State = ApiJob.State
 OPEN = (State.QUEUED, State.RUNNING)
@@ -51,7 +52,7 @@ def job_now(job: ApiJob) -> JobNow:
     if job.kind in _SHOWN_BY and job.state in OPEN:
         now = _SHOWN_BY[job.kind](job)
     elif job.bulk is not None and job.state in OPEN:
-        now = _of_bulk(job, job.bulk)
+        now = _of_marking(job, job.bulk) if job.kind == MARK_PAID else _of_bulk(job, job.bulk)
     elif job.platform_job is not None and job.state in OPEN:
         now = _of_platform(job, job.platform_job)
     else:
@@ -87,7 +88,7 @@ def _of_row(job: ApiJob) -> JobNow:
 
 def _unit(job: ApiJob) -> str:
     if job.bulk_id is not None:
-        return "rows"
+        return "hits" if job.kind == MARK_PAID else "rows"
     return "postings" if job.platform_job_id is not None else UNITS.get(job.kind, "reports")
 
 
@@ -118,6 +119,25 @@ def _of_bulk(job: ApiJob, bulk: BulkAction) -> JobNow:
         message=message,
         fix="" if is_done or not bulk.stopped else "It tries again every minute. Nothing is done twice.",
         result={"done": done, "refused": len(refusals), "rows": _bulk_rows(bulk)} if is_done else {},
+        ended_at=bulk.done_at,
+    )
+
+
+def _of_marking(job: ApiJob, bulk: BulkAction) -> JobNow:
+    marking, is_done = marking_of(bulk), bulk.state == BulkAction.State.DONE
+    result: dict[str, Any] = {}
+    if is_done:
+        result = {"hits": marking.hits_paid, "workers": workers_of(bulk), "total": f"{marking.usd_paid:.3f}"}
+        result |= {"hits_paid_before": marking.hits_before, "paid_before": f"{marking.usd_before:.3f}"}
+    message = f"{counted(marking.hits_paid, 'hit')} marked as paid: {money(marking.usd_paid)}."
+    return JobNow(
+        job=job,
+        state=State.DONE if is_done else State.RUNNING if bulk.position else State.QUEUED,
+        done=marking.hits_seen,
+        total=marking.hits,
+        unit=_unit(job),
+        message=message if is_done else "",
+        result=result,
         ended_at=bulk.done_at,
     )
 

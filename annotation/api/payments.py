@@ -13,17 +13,20 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from annotation.api import jobs
 from annotation.api.fields import Input, Money
+from annotation.api.job_views import JobShape, accepted
 from annotation.api.paging import Pages
 from annotation.api.parsing import BadParameter, flag, text
 from annotation.api.roles import PAYS, SEES_PAYMENTS
 from annotation.api.views import Endpoint
 from annotation.audit import record
 from annotation.models import Study
-from annotation.review.paying import Expected, mark_paid
+from annotation.review.paying import MARK_PAID, Counted, Expected, count_owed, start_marking
 from annotation.review.payment_file import payments_csv
 from annotation.review.payment_lists import totals, workers_in
-from annotation.review.payments_due import STATES, Due, due, rows_of
+from annotation.review.payments_due import STATES, due, rows_of
+from annotation.review.tasks import start_bulk_action
 
 STUDY = "studies/<slug:slug>/"
 
@@ -130,19 +133,34 @@ class DuePayments(PayersEndpoint):
 
 
 class PaidPayments(PayersEndpoint):
-    @extend_schema(operation_id="payments_mark_paid", request=MarkPaid, responses=DueShape)
+    #: What is owed, counted before the transaction in which it is marked as paid.
+    owed: Counted | None = None
+
+    def prepare(self) -> None:
+        sent = MarkPaid.of(self.request)
+        if not sent["worker"]:
+            self.owed = count_owed(self.payable_study())
+
+    @extend_schema(operation_id="payments_mark_paid", request=MarkPaid, responses={200: DueShape, 202: JobShape})
     def post(self, request: Request, slug: str) -> Response:
-        """Records that what is due was paid. Refused if the number of hits or the total has changed since."""
+        """Records that what is due was paid. Refused if the number of hits or the total has changed since.
+
+        Hundreds of hits are recorded by a job: the answer is then 202, and the job's result says what was recorded.
+        """
         study, sent = self.payable_study(), MarkPaid.of(request)
         with_excluded = bool(sent["worker"]) and sent["with_excluded"]
         total: Decimal = sent["total"]
-        paid: Due = mark_paid(
+        paid, bulk = start_marking(
             study=study,
             actor=self.actor,
             pseudonym=sent["worker"],
             with_excluded=with_excluded,
             expected=Expected(sent["hits"], total),
+            owed_before=self.owed,
+            start=start_bulk_action,
         )
+        if bulk is not None:
+            return accepted(jobs.follow(user=self.user, study=study, kind=MARK_PAID, bulk=bulk))
         return Response(DueShape(paid).data)
 
 

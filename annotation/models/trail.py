@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -183,11 +185,14 @@ class BulkAction(models.Model):
     """One action on many submissions: first shown to a person, then confirmed, then done row by row.
 
     ``rows`` lists what to do with which submission, fixed when the preview was made. Doing a row twice does no harm, so
-    an action that was interrupted starts again at ``position``.
+    an action that was interrupted starts again at ``position``. Recording payments (`annotation.review.paying`) is one,
+    too; each of its rows is a batch.
     """
 
-    #: Key of the entry of ``refused`` that holds the trouble at which the action stopped. The other entries are text.
+    #: Keys of entries of ``refused`` that are no text: the trouble at which the action stopped, and, of a recording of
+    #: payments, the hits and USD that had been paid before.
     STOPPED = "stopped"
+    PAID_BEFORE = "paid_before"
 
     class State(models.TextChoices):
         SHOWN = "shown", "Not confirmed"
@@ -225,8 +230,14 @@ class BulkAction(models.Model):
     @property
     def stopped(self) -> str:
         """The trouble at which it stopped; empty if it did not, or has continued since."""
-        stops = [entry[self.STOPPED] for entry in self.refused if not isinstance(entry, str)]
+        stops = [entry[self.STOPPED] for entry in self.refused if not isinstance(entry, str) and self.STOPPED in entry]
         return stops[-1] if stops else ""
+
+    @property
+    def paid_before(self) -> dict[str, Any]:
+        """Of a recording of payments: the ``hits`` that had been paid before, and their ``usd``."""
+        sums = [entry for entry in self.refused if isinstance(entry, dict) and self.PAID_BEFORE in entry]
+        return dict(sums[-1][self.PAID_BEFORE]) if sums else {"hits": 0, "usd": "0"}
 
 
 class AuditEntry(models.Model):

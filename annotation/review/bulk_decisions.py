@@ -27,7 +27,7 @@ from annotation.recruiting import deciding_on_platform
 from annotation.recruiting.deciding_on_platform import block_worker
 from annotation.recruiting.matching import reported_of
 from annotation.recruiting.spending_guard import require_room_for_bonuses
-from annotation.review import pay_decisions
+from annotation.review import pay_decisions, paying
 from annotation.task_types.questions import clean_text
 from annotation.work.excluding import exclude_worker, review_submission
 from common.problems import Invalid, Problem, Refused, invalid, refuse_if_any
@@ -203,6 +203,8 @@ def run_action(*, bulk_id: int, connect: Connect) -> BulkAction | None:
     bulk = BulkAction.objects.select_related("study").filter(pk=bulk_id).first()
     if bulk is None or bulk.state != State.RUNNING:
         return bulk
+    if bulk.action == paying.MARK_PAID:
+        return paying.continue_marking(bulk)
     platforms: dict[str, Platform] = {}
 
     def known(name: str, study: Study) -> Platform:

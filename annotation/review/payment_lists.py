@@ -52,7 +52,7 @@ def totals(study: Study) -> dict[str, Any]:
     n_unmatched = unmatched.count()
     n_rewards = unmatched.filter(kind=Payment.Kind.REWARD).count() if n_unmatched else 0
     return {
-        "due": Owed(sums["hits_due"], workers["hits_due"], exact_sum(sums["due"])),
+        "due": Owed(sums["hits_due"], workers["hits_due"], exact_sum(sums["due"]), stored.behind),
         "open": Owed(sums["hits_open"], workers["hits_open"], exact_sum(sums["open"])),
         "paid_hits": sums["hits"] + n_rewards,
         "paid": exact_sum(sums["paid"]) + exact_sum(apart["usd"]),

@@ -252,11 +252,13 @@ def due(study: Study, *, pseudonym: str = "", code: str = "", with_excluded: boo
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """The hits that wait for pay, by how many workers, in USD."""
+    """The hits that wait for pay, by how many workers, in USD. ``behind``: the newest work of so many workers is not
+    counted."""
 
     hits: int
     workers: int
     total: Decimal
+    behind: int = 0
 
 
 def owed_by_state(study: Study) -> dict[str, Owed]:

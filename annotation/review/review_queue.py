@@ -338,7 +338,7 @@ def _rows(bulk: BulkAction) -> dict[tuple[str, int], _Paid]:
 def latest_actions(study_id: int, most: int = 5) -> list[BulkAction]:
     """The study's latest confirmed actions, without their rows."""
     actions = BulkAction.objects.filter(~Q(state=BulkAction.State.SHOWN), study=study_id).order_by("-pk")
-    return list(actions[:most])
+    return list(actions.defer("rows", "refused")[:most])
 
 
 def flags_of(bulk: BulkAction) -> str:

@@ -15,6 +15,7 @@ from annotation.platforms.calls import PlatformTrouble
 from annotation.platforms.costs import NO_FEES, Fees
 from annotation.review.bulk_decisions import ACTIONS, FOR_EDITORS, confirm_action, plan_action, set_terms
 from annotation.review.pages.forms import TermsForm, filter_of, query_of
+from annotation.review.paying import MARK_PAID, marking_of
 from annotation.review.review_queue import flags_of, preview_of
 from annotation.review.submission_lists import chosen
 from annotation.review.tasks import start_bulk_action
@@ -65,6 +66,9 @@ def action(request: SignedIn, study: Study, pk: int) -> HttpResponse:
         if request.method == "POST":
             messages.info(request, "This was confirmed before. It is done once.")
             return redirect("console_action", study.slug, bulk.pk)
+        if bulk.action == MARK_PAID:
+            progress = {"bulk": bulk, "marking": marking_of(bulk)}
+            return study_page(request, study, "review/marking.html", progress, section="payments")
         progress = {
             "bulk": bulk,
             "title": ACTIONS[bulk.action],

@@ -17,9 +17,10 @@ from annotation.audit import record
 from annotation.models import Study
 from annotation.recruiting.pay_states import PAY_STATES
 from annotation.review import payment_lists, payments_due
-from annotation.review.paying import Expected, mark_paid
+from annotation.review.paying import Expected, running_marking, start_marking
 from annotation.review.payment_file import payments_csv
 from annotation.review.receipts import write_receipts
+from annotation.review.tasks import start_bulk_action
 from annotation.shell.page import SignedIn, member, query_without_page, say_refused, study_page
 from common.problems import Refused
 from common.words import counted, money
@@ -40,7 +41,8 @@ def payments(request: SignedIn, study: Study) -> HttpResponse:
         "page": page,
         "rows": rows,
         "totals": payment_lists.totals(study),
-        "pays": study.hits.filter(reward__gt=0).exists(),
+        "marking": running_marking(study),
+        "pays": bool(rows) or study.hits.filter(reward__gt=0).exists(),
         "choices": FILTERS,
         "chosen": state,
         "code": code,
@@ -60,7 +62,7 @@ def _narrowed(request: SignedIn) -> tuple[str, str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 @member(read=SEES_PAYMENTS, write=SEES_PAYMENTS)
 def pay(request: SignedIn, study: Study) -> HttpResponse:
-    """Shows what would be marked as paid. A POST marks it, if nothing has changed since."""
+    """Shows what would be marked as paid. A POST marks it if nothing has changed since, many hits in the background."""
     sent_values = request.POST if request.method == "POST" else request.GET
     pseudonym = sent_values.get("worker", "").replace("\x00", "")[:40]
     with_excluded = bool(pseudonym) and sent_values.get("excluded") == "1"
@@ -70,17 +72,20 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
         except (ValueError, InvalidOperation):
             shown = Expected(-1, Decimal(0))  # which never matches
         try:
-            paid = mark_paid(
+            paid, bulk = start_marking(
                 study=study,
                 actor=request.user.get_username(),
                 pseudonym=pseudonym,
                 with_excluded=with_excluded,
                 expected=shown,
+                start=start_bulk_action,
             )
         except Refused as refused:
             say_refused(request, refused)
             query = {"worker": pseudonym, "excluded": "1"} if with_excluded else {"worker": pseudonym}
             return redirect(f"{reverse('console_pay', args=[study.slug])}?{urlencode(query if pseudonym else {})}")
+        if bulk is not None:
+            return redirect("console_action", study.slug, bulk.pk)
         whom = pseudonym or counted(paid.workers, "worker")
         what = f"{counted(paid.hits, 'hit')} of {whom} marked as paid: {money(paid.total)}."
         messages.success(request, what)
@@ -94,7 +99,13 @@ def pay(request: SignedIn, study: Study) -> HttpResponse:
     row = payments_due.rows_of(study, unpaid) if pseudonym else []
     if pseudonym and not row:
         raise Http404("No such worker.")
-    context = {"owed": owed, "row": row[0] if row else None, "with_excluded": with_excluded}
+    context = {
+        "owed": owed,
+        "behind": owed.behind if isinstance(owed, payments_due.Owed) else 0,
+        "row": row[0] if row else None,
+        "with_excluded": with_excluded,
+        "marking": running_marking(study),
+    }
     return study_page(request, study, "review/pay.html", context, section="payments")
 
 

@@ -132,10 +132,18 @@ class AsyncReviewing(AsyncOfStudy):
     async def mark_paid(
         self, due: Mapping[str, Any], *, worker: str = "", with_excluded: bool = False, key: str | None = None
     ) -> Json:
-        """Record that you paid what `due` answered. Refused if something else is due by now."""
+        """Record that you paid what `due` answered. Refused if something else is due by now.
+
+        Returns what was recorded. Of many hits, the server does it in a job, for which this waits.
+        """
         body = {"hits": due["hits"], "total": due["total"], "with_excluded": with_excluded}
         body |= {"worker": worker} if worker else {}
-        return dict(await self._transport.post(self._path("payments/paid/"), body, key=key))
+        answer = dict(await self._transport.post(self._path("payments/paid/"), body, key=key))
+        if "state" not in answer:
+            return answer
+        job = AsyncJob(self._transport, answer)
+        await job.wait()
+        return job.result
 
     async def payment_file(
         self,
