@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from annotation.models import Study
 from annotation.record_writers import Record, Sheet, csv_bytes, utc
 from annotation.review.payment_lists import workers_in
-from annotation.review.payments_due import rows_of
+from annotation.review.payments_due import payment_rows
 
 COLUMNS = (
     "completion_code",
@@ -45,7 +45,7 @@ def _batches(study: Study, state: str, code: str, with_worker_ids: bool) -> Iter
     last = ""
     while page := list(participants.filter(pseudonym__gt=last)[:BATCH]):
         records: list[Record] = []
-        for row in rows_of(study, page):
+        for row in payment_rows(study, page):
             record: Record = [row.code, row.pseudonym, row.arm, row.state, row.hits_done, row.hits_due]
             record += [f"{row.due:.3f}", row.hits_paid, f"{row.paid:.3f}", f"{row.extra:.3f}", row.hits_excluded]
             record += [row.hits_unconfirmed, row.hits_partly, utc(row.last_paid_at) if row.last_paid_at else ""]

@@ -1,14 +1,22 @@
-"""Receipts for bookkeeping: one file per worker, month and year, with everything that the worker was paid then."""
+"""Receipts for bookkeeping: one file per worker, month and year, with everything that the worker was paid then.
+
+The database sorts the payments and they are read in pieces, so that memory does not grow with their number.
+"""
 
 from __future__ import annotations
 
+import tempfile
 import zipfile
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import BinaryIO
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, BinaryIO
+
+from django.db.models import CharField, Func, OuterRef, Subquery
+from django.db.models.functions import Coalesce
 
 from annotation.models import Participant, Payment, Study
 from annotation.record_writers import utc
@@ -20,16 +28,30 @@ COLUMNS = ("paid_at", "study", "kind", "usd", "reason", "platform", "worker_id",
 INDEX = "receipts.csv"
 INDEX_COLUMNS = ("year", "month", "platform", "worker_id", "workers", "payments", "usd", "file")
 BATCH = 2_000
+#: Bytes that are sent at a time.
+PIECE = 64 * 1024
+Row = dict[str, Any]
+#: Payments of the same month to the same worker are one receipt.
+_receipt = itemgetter("month", "of_platform", "of_worker")
 
 
-@dataclass(frozen=True, slots=True)
-class Paid:
-    """One payment with the worker who got it. ``pseudonym`` is their name in the study, if anything arrived here."""
+class _Month(Func):
+    """The month of a time in UTC, such as 2026-11."""
 
-    payment: Payment
-    platform: str
-    worker_id: str
-    pseudonym: str
+    template = "to_char(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM')"
+    output_field = CharField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
+        return self.as_sql(compiler, connection, template="substr(%(expressions)s, 1, 7)", **context)
+
+
+def receipts_bytes(studies: Iterable[Study]) -> Iterator[bytes]:
+    """The zip of `write_receipts` in pieces."""
+    with tempfile.TemporaryFile() as file:
+        write_receipts(studies, file)
+        file.seek(0)
+        while piece := file.read(PIECE):
+            yield piece
 
 
 def write_receipts(
@@ -40,71 +62,67 @@ def write_receipts(
     The same worker in several studies has one file. The worker's id is the platform's; the name in a study differs
     from study to study.
     """
-    receipts: defaultdict[tuple[int, int, str, str], list[Paid]] = defaultdict(list)
-    for study in studies:
-        for paid in _payments(study, year, month):
-            day = paid.payment.created_at.astimezone(UTC)
-            receipts[day.year, day.month, paid.platform, paid.worker_id].append(paid)
-    names = _names(receipts)
+    names, index = _Names(), []
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
-        index = []
-        for (on_year, on_month, platform, worker_id), rows in sorted(receipts.items()):
-            pseudonyms = " ".join(sorted({paid.pseudonym for paid in rows} - {""}))
-            name = names[on_year, on_month, platform, worker_id]
-            cells = [str(on_year), str(on_month), platform, worker_id, pseudonyms, str(len(rows))]
-            index.append([*cells, f"{_total(rows):.3f}", name])
-        out.writestr(INDEX, _csv(INDEX_COLUMNS, index))
-        for key, rows in sorted(receipts.items()):
-            lines = []
-            for paid in sorted(rows, key=lambda paid: paid.payment.pk):
-                payment = paid.payment
-                about = [utc(payment.created_at), payment.study.slug, payment.kind, f"{payment.amount:.3f}"]
-                worker = [paid.platform, paid.worker_id, paid.pseudonym]
-                lines.append([*about, payment.reason, *worker, payment.platform_id, str(payment.pk)])
-            total = ["total", "", "", f"{_total(rows):.3f}", "", "", "", "", "", ""]
-            out.writestr(names[key], _csv(COLUMNS, [*lines, total]))
-    return len(receipts)
+        for (in_month, platform, worker_id), payments in groupby(_payments(studies, year, month), _receipt):
+            rows = list(payments)
+            name = names.next(in_month, platform, worker_id)
+            pseudonyms = " ".join(sorted({row["pseudonym"] for row in rows if row["pseudonym"]}))
+            usd = f"{sum((row['amount'] for row in rows), Decimal(0)):.3f}"
+            cells = [in_month[:4], str(int(in_month[5:])), platform, worker_id, pseudonyms, str(len(rows)), usd, name]
+            index.append(_csv([cells]))
+            total = ["total", "", "", usd, "", "", "", "", "", ""]
+            out.writestr(name, _csv([COLUMNS, *map(_cells, rows), total]))
+        out.writestr(INDEX, "".join([_csv([INDEX_COLUMNS]), *index]))
+    return len(index)
 
 
-def _payments(study: Study, year: int | None, month: int | None) -> Iterator[Paid]:
-    rows = Payment.objects.filter(study=study).select_related(
-        "study", "submission__participant__worker", "part__assignment__participant__worker"
-    )
+def _cells(row: Row) -> list[str]:
+    about = [utc(row["created_at"]), row["study__slug"], row["kind"], f"{row['amount']:.3f}", row["reason"]]
+    worker = [row["of_platform"], row["of_worker"], row["pseudonym"] or ""]
+    return [*about, *worker, row["platform_id"], str(row["pk"])]
+
+
+def _payments(studies: Iterable[Study], year: int | None, month: int | None) -> Iterator[Row]:
+    """The payments with the workers who got them, by receipt. ``pseudonym`` is the worker's name in the study, if
+    anything arrived here."""
+    payments = Payment.objects.filter(study__in=[study.pk for study in studies])
     if year is not None:
         begin = datetime(year, month or 1, 1, tzinfo=UTC)
         end = datetime(year + (month in (None, 12)), 1 if month in (None, 12) else month + 1, 1, tzinfo=UTC)
-        rows = rows.filter(created_at__gte=begin, created_at__lt=end)
-    people = Participant.objects.filter(study=study).values_list("worker__platform", "worker__platform_id", "pseudonym")
-    pseudonyms = {(platform, worker_id): pseudonym for platform, worker_id, pseudonym in people}
-    for payment in rows.order_by("pk").iterator(BATCH):
-        work = payment.submission or (payment.part.assignment if payment.part else None)
-        if work is not None:
-            worker = work.participant.worker
-            yield Paid(payment, worker.platform, worker.platform_id, work.participant.pseudonym)
-        else:
-            name = pseudonyms.get((payment.platform, payment.worker_id), "")
-            yield Paid(payment, payment.platform, payment.worker_id, name)
+        payments = payments.filter(created_at__gte=begin, created_at__lt=end)
+    sent, stopped = "submission__participant", "part__assignment__participant"
+    there = Participant.objects.filter(
+        study=OuterRef("study"), worker__platform=OuterRef("platform"), worker__platform_id=OuterRef("worker_id")
+    )
+    rows = payments.annotate(
+        month=_Month("created_at"),
+        of_platform=Coalesce(f"{sent}__worker__platform", f"{stopped}__worker__platform", "platform"),
+        of_worker=Coalesce(f"{sent}__worker__platform_id", f"{stopped}__worker__platform_id", "worker_id"),
+        pseudonym=Coalesce(f"{sent}__pseudonym", f"{stopped}__pseudonym", Subquery(there.values("pseudonym")[:1])),
+    ).order_by("month", "of_platform", "of_worker", "pk")
+    return rows.values(
+        *("month", "of_platform", "of_worker", "pseudonym", "pk", "study__slug", "kind", "amount", "reason"),
+        *("platform_id", "created_at"),
+    ).iterator(BATCH)
 
 
-def _names(keys: Iterable[tuple[int, int, str, str]]) -> dict[tuple[int, int, str, str], str]:
+@dataclass(slots=True)
+class _Names:
     """A file name for each receipt, such as 2026/11/mturk-A1B2C3.csv. Ids that look the same get a number."""
-    names: dict[tuple[int, int, str, str], str] = {}
-    used: set[str] = {INDEX}
-    for year, month, platform, worker_id in sorted(keys):
+
+    used: set[str] = field(default_factory=lambda: {INDEX})
+
+    def next(self, month: str, platform: str, worker_id: str) -> str:
         plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in worker_id)[:80]
-        name = stem = f"{year}/{month:02}/{platform}-{plain or 'unknown'}"
+        name = stem = f"{month.replace('-', '/')}/{platform}-{plain or 'unknown'}"
         number = 1
-        while f"{name.lower()}.csv" in used:
+        while f"{name.lower()}.csv" in self.used:
             number += 1
             name = f"{stem}-{number}"
-        used.add(f"{name.lower()}.csv")
-        names[year, month, platform, worker_id] = f"{name}.csv"
-    return names
+        self.used.add(f"{name.lower()}.csv")
+        return f"{name}.csv"
 
 
-def _total(rows: list[Paid]) -> Decimal:
-    return sum((paid.payment.amount for paid in rows), Decimal(0))
-
-
-def _csv(columns: Iterable[str], rows: Iterable[list[str]]) -> str:
-    return csv_text([list(columns), *([protect_cell(cell) for cell in row] for row in rows)])
+def _csv(rows: Iterable[Iterable[str]]) -> str:
+    return csv_text([[protect_cell(cell) for cell in row] for row in rows])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from decimal import Decimal, InvalidOperation
 from urllib.parse import urlencode
 
@@ -19,7 +18,7 @@ from annotation.recruiting.pay_states import PAY_STATES
 from annotation.review import payment_lists, payments_due
 from annotation.review.paying import Expected, running_marking, start_marking
 from annotation.review.payment_file import payments_csv
-from annotation.review.receipts import write_receipts
+from annotation.review.receipts import receipts_bytes
 from annotation.review.tasks import start_bulk_action
 from annotation.shell.page import SignedIn, member, query_without_page, say_refused, study_page
 from common.problems import Refused
@@ -129,13 +128,11 @@ def payments_file(request: SignedIn, study: Study) -> HttpResponseBase:
 
 @require_safe
 @member(read="payer")
-def receipts_file(request: SignedIn, study: Study) -> HttpResponse:
+def receipts_file(request: SignedIn, study: Study) -> HttpResponseBase:
     """One file per worker, month and year, in a zip with an index. It contains workers' ids, so it leaves a trace."""
     record(study=study, actor=request.user.get_username(), action="export worker ids", kind="receipts")
-    file = io.BytesIO()
-    write_receipts([study], file)
     headers = {
         "Content-Disposition": f'attachment; filename="{study.slug}-receipts.zip"',
         "Cache-Control": "private, no-store",
     }
-    return HttpResponse(file.getvalue(), content_type="application/zip", headers=headers)
+    return StreamingHttpResponse(receipts_bytes([study]), content_type="application/zip", headers=headers)

@@ -237,8 +237,8 @@ def test_receipts_are_one_file_per_worker_month_and_year(
         record_extra(key="b1", amount=Decimal("0.50"), **bonus)
     with at(monkeypatch, datetime(2027, 1, 1, 0, 0, tzinfo=UTC)):
         record_extra(key="b2", amount=Decimal("0.25"), **bonus)
-    response = as_role("owner", study).get(reverse("console_receipts", args=[study.slug]))
-    files = opened(response.content)
+    response: Any = as_role("owner", study).get(reverse("console_receipts", args=[study.slug]))
+    files = opened(response.getvalue())
     assert sorted(files) == [
         *sorted([f"2026/11/mturk-{known}.csv", f"2026/11/mturk-{unknown.worker_id}.csv"]),
         f"2027/01/mturk-{known}.csv",
