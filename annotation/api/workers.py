@@ -23,7 +23,7 @@ from annotation.api.platforms import connected
 from annotation.api.roles import EDITS, MANAGES, SEES_PAYMENTS, can
 from annotation.api.views import Endpoint
 from annotation.models import Participant, Study
-from annotation.people.worker_figures import agreement_with_others, exclusion_effect, worker_figures
+from annotation.people.worker_figures import NEWEST_OF_OTHERS, agreement_with_others, exclusion_effect, worker_figures
 from annotation.platforms import platform_class
 from annotation.recruiting.messages import readers
 from annotation.recruiting.offered_work import posted_on
@@ -57,7 +57,9 @@ class WorkerFiguresShape(serializers.Serializer[Any]):
     stopped = serializers.IntegerField()
     median_seconds = serializers.FloatField(allow_null=True)
     fastest_seconds = serializers.FloatField(allow_null=True)
-    median_of_others = serializers.FloatField(allow_null=True)
+    median_of_others = serializers.FloatField(
+        allow_null=True, help_text=f"Over up to {NEWEST_OF_OTHERS:,} of the newest submissions of others."
+    )
 
 
 class AgreementShape(serializers.Serializer[Any]):

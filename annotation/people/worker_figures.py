@@ -19,12 +19,14 @@ from annotation.work.left_out import excluded_submissions, left_out_submissions
 State = Assignment.State
 #: Levels of scales whose points are numbers. The report uses the same levels.
 NUMERIC = ("ordinal", "interval")
+#: The time of others is the median over so many of their newest submissions: sorting all takes too long for a page.
+NEWEST_OF_OTHERS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerFigures:
     """Counts and times of one worker. ``median_of_others``: the median over the submissions of all other workers, who
-    are people, or simulated if this worker is."""
+    are people, or simulated if this worker is; over the newest `NEWEST_OF_OTHERS` if there are more (``of_newest``)."""
 
     submissions: int
     excluded: int
@@ -36,6 +38,7 @@ class WorkerFigures:
     fastest_seconds: float | None
     median_of_others: float | None
     stopped: int = 0
+    of_newest: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +77,9 @@ def worker_figures(participant: Participant) -> WorkerFigures:
     submissions = Submission.objects.filter(participant=participant)
     others = Submission.objects.filter(study=participant.study_id, participant__synthetic=participant.synthetic)
     states = dict(participant.assignments.values_list("state").annotate(n=Count("pk")).order_by())
-    seconds_of_others = others.exclude(participant=participant).order_by("seconds").values_list("seconds", flat=True)
-    n_others = seconds_of_others.count()
-    middle_of_others = seconds_of_others[max(n_others - 1, 0) // 2 : n_others // 2 + 1]
+    newest = others.exclude(participant=participant).order_by("-received_at", "-pk").values_list("seconds", flat=True)
+    of_others = list(newest[: NEWEST_OF_OTHERS + 1])
+    more = len(of_others) > NEWEST_OF_OTHERS
     seconds = sorted(submissions.values_list("seconds", flat=True))
     return WorkerFigures(
         submissions=len(seconds),
@@ -88,7 +91,8 @@ def worker_figures(participant: Participant) -> WorkerFigures:
         median_seconds=_middle(seconds),
         fastest_seconds=seconds[0] if seconds else None,
         stopped=states.get(State.STOPPED, 0),
-        median_of_others=_middle(list(middle_of_others)),
+        median_of_others=_middle(sorted(of_others[:NEWEST_OF_OTHERS])),
+        of_newest=NEWEST_OF_OTHERS if more else None,
     )
 
 
@@ -115,7 +119,9 @@ def exclusion_effect(participant: Participant) -> Effect:
 
 def agreement_with_others(study: Study, participant: Participant) -> list[Agreement]:
     """One entry per score that the worker has ratings for. Others' submissions count if the analysis includes them."""
-    items = list(Rating.objects.filter(participant=participant).values_list("item_id", flat=True).distinct())
+    # By submission, because ratings have no index of their participants.
+    ratings = Rating.objects.filter(submission__participant=participant).order_by()
+    items = list(ratings.values_list("item_id", flat=True).distinct())
     own_submissions = set(Submission.objects.filter(participant=participant).values_list("pk", flat=True))
     instruments = instruments_of(study, list(study.arms.all()))
     scores = scores_of(instruments)

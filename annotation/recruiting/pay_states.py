@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotation.models import OutsideAssignment, PayDecision, Payment, Study, Submission
 from annotation.platforms import all_platforms
-from annotation.work.confirmation import unconfirmed_submissions
+from annotation.work.confirmation import CONFIRMING
 from annotation.work.left_out import excluded_submissions
 
 #: Every state, in the order in which a list offers them, with its name on pages.
@@ -56,29 +56,40 @@ def with_pay_state(study: Study, *, now: datetime | None = None, of: Collection[
 
     ``of``: only work of these participants, at most a few hundred.
     """
+    submissions = Submission.objects.filter(study=study)
+    return annotate_pay(submissions if of is None else submissions.filter(participant__in=of), study, now=now, of=of)
+
+
+def annotate_pay(
+    submissions: QuerySet[Any], study: Study, *, now: datetime | None = None, of: Collection[int] | None = None
+) -> QuerySet[Any]:
+    """These submissions of the study, which are work of the participants ``of``, each with its ``pay``.
+
+    With ``of``, nothing is read of others: PostgreSQL reads the payments of the whole study first if it may.
+    """
     delay = delay_of(study)
     cutoff = (now or timezone.now()) - delay if delay else None
     posted, excluded = Q(assignment__posting__platform__in=paying()), excluded_submissions(study, of)
-    unconfirmed, submissions = unconfirmed_submissions(study), Submission.objects.filter(study=study)
-    if of is not None:
-        unconfirmed, submissions = unconfirmed.filter(participant__in=of), submissions.filter(participant__in=of)
+    rewarded = rewards(study) if of is None else rewards(study).filter(submission__participant__in=of)
+    # As in `confirmation.unconfirmed_submissions`, but from rows that are read anyway.
+    confirming = [name for name in paying() if all_platforms()[name].confirms]
+    unconfirmed = Q(assignment__posting__platform__in=confirming) & ~Q(assignment__outside__state__in=CONFIRMING)
     cases = [
         When(Q(participant__synthetic=True) | Q(assignment__hit__reward=0), then=Value("no_reward")),
-        When(Exists(rewards(study).filter(submission=OuterRef("pk"))), then=Value("paid")),
+        When(Exists(rewarded.filter(submission=OuterRef("pk"))), then=Value("paid")),
         # For posted work, the platform's state decides, except that excluded work does not wait for an approval.
         *(When(posted & Q(assignment__outside__state=state), then=Value(pay)) for state, pay in PLATFORM_STATES),
-        When(posted & Q(pk__in=unconfirmed.values("pk")), then=Value("unconfirmed")),
-        When(posted & Q(pk__in=excluded), then=Value("excluded")),
-        When(posted, then=Value("to_approve")),
-        When(Q(newest=Decision.REJECT), then=Value("rejected")),
-        When(Q(newest=Decision.APPROVE), then=Value("to_pay")),
+        When(unconfirmed, then=Value("unconfirmed")),
+        When(~posted & Q(newest=Decision.REJECT), then=Value("rejected")),
+        When(~posted & Q(newest=Decision.APPROVE), then=Value("to_pay")),
         When(pk__in=excluded, then=Value("excluded")),
+        When(posted, then=Value("to_approve")),
     ]
     if cutoff is not None:
         cases.append(When(received_at__gt=cutoff, then=Value("waiting")))
-    return submissions.annotate(newest=newest_decision()).annotate(
-        pay=Case(*cases, default=Value("to_pay"), output_field=CharField())
-    )
+    pay = Case(*cases, default=Value("to_pay"), output_field=CharField())
+    with_pay: QuerySet[Any] = submissions.annotate(newest=newest_decision()).annotate(pay=pay)
+    return with_pay
 
 
 def paying() -> list[str]:

@@ -101,10 +101,11 @@ def _payments(studies: Iterable[Study], year: int | None, month: int | None) -> 
         of_worker=Coalesce(f"{sent}__worker__platform_id", f"{stopped}__worker__platform_id", "worker_id"),
         pseudonym=Coalesce(f"{sent}__pseudonym", f"{stopped}__pseudonym", Subquery(there.values("pseudonym")[:1])),
     ).order_by("month", "of_platform", "of_worker", "pk")
-    return rows.values(
+    found: Iterator[Row] = rows.values(
         *("month", "of_platform", "of_worker", "pseudonym", "pk", "study__slug", "kind", "amount", "reason"),
         *("platform_id", "created_at"),
     ).iterator(BATCH)
+    return found
 
 
 @dataclass(slots=True)

@@ -1,4 +1,8 @@
-"""Submissions as lists show them: one page at a time, with a fixed number of queries per page."""
+"""Submissions as lists show them: one page at a time, with a fixed number of queries per page.
+
+A list finds the numbers of its submissions first, and then reads only those. It counts up to `MOST_COUNTED` that match:
+counting on would read the whole study.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Exists, OuterRef, Prefetch, Q, QuerySet
 
 from annotation.many_ids import among
 from annotation.models import Assignment, Flag, Rating, Review, Study, Submission
-from annotation.recruiting.pay_states import with_pay_state
-from annotation.review.work_totals import totals_if_large
+from annotation.recruiting.pay_states import annotate_pay, with_pay_state
+from annotation.review.listed import Listed, count_up_to
+from annotation.review.work_totals import Totals, totals_if_large
 from annotation.work.left_out import excluded_by_rule, excluded_submissions, left_out_submissions, not_left_out
+from annotation.work.part_pay import unpaid_parts
 
 PER_PAGE = 40
 SHOWN_TEXT = 80
+#: Of more submissions that match a filter, pages say that there are more.
+MOST_COUNTED = 10_000
 
 #: What a list can be filtered by.
 SHOWS = ("all", "flagged", "excluded", "rules", "extra", "included", "comments", "synthetic", "people")
@@ -82,14 +90,17 @@ class Filter:
 
 
 def chosen(study: Study, chosen_filter: Filter) -> QuerySet[Submission]:
-    """The submissions that the filter selects, newest first, each with its ``pay``."""
-    matching = with_pay_state(study)
+    """The submissions that the filter selects, newest first."""
+    matching, of = Submission.objects.filter(study=study), None
+    if chosen_filter.pseudonym:
+        worker = study.participants.filter(pseudonym=chosen_filter.pseudonym).values_list("pk", flat=True)
+        matching = matching.filter(participant__in=worker)
+        if chosen_filter.pay or chosen_filter.show in ("excluded", "rules", "included"):
+            of = list(worker)  # nothing about anybody else is read
+    if chosen_filter.pay:
+        matching = annotate_pay(matching, study, of=of).filter(pay=chosen_filter.pay)
     if chosen_filter.arm is not None:
         matching = matching.filter(participant__arm__name=chosen_filter.arm)
-    if chosen_filter.pseudonym:
-        matching = matching.filter(participant__pseudonym=chosen_filter.pseudonym)
-    if chosen_filter.pay:
-        matching = matching.filter(pay=chosen_filter.pay)
     if chosen_filter.faster is not None:
         matching = matching.filter(seconds__lt=chosen_filter.faster)
     if chosen_filter.reason:
@@ -97,21 +108,25 @@ def chosen(study: Study, chosen_filter: Filter) -> QuerySet[Submission]:
     if chosen_filter.show == "flagged":
         matching = matching.filter(Exists(Flag.objects.filter(submission=OuterRef("pk"))))
     elif chosen_filter.show == "excluded":
-        matching = matching.filter(pk__in=excluded_submissions(study))
+        matching = matching.filter(pk__in=excluded_submissions(study, of))
     elif chosen_filter.show == "rules":
-        matching = matching.filter(pk__in=among(excluded_by_rule(study)))
+        matching = matching.filter(pk__in=among(excluded_by_rule(study, of)))
     elif chosen_filter.show == "included":
-        matching = matching.filter(not_left_out(left_out_submissions(study)))
+        matching = matching.filter(not_left_out(left_out_submissions(study, of)))
     elif chosen_filter.show in _SHOWN_BY:
         matching = matching.filter(_SHOWN_BY[chosen_filter.show])
     return matching.order_by("-received_at", "-pk")
 
 
 def submissions(study: Study, chosen_filter: Filter = Filter()) -> QuerySet[Submission]:
-    """Like ``chosen``, with participant, arm, flags and reviews (newest first) loaded."""
+    """Like ``chosen``, each with its ``pay``, and with participant, arm, flags and reviews (newest first) loaded."""
+    matching = chosen(study, chosen_filter)
+    return _loaded(matching if chosen_filter.pay else annotate_pay(matching, study))
+
+
+def _loaded(matching: QuerySet[Submission]) -> QuerySet[Submission]:
     return (
-        chosen(study, chosen_filter)
-        .select_related("participant__arm", "assignment")
+        matching.select_related("participant__arm", "assignment")
         .defer("answers", "participant__arm__shown_config", "participant__arm__shown_texts")
         .prefetch_related(
             Prefetch("flags", Flag.objects.order_by("pk")),
@@ -136,34 +151,73 @@ def submission_page(
     per_page: int = PER_PAGE,
 ) -> tuple[Page[Submission], list[SubmissionRow]]:
     """One page with the answers in brief; the nearest page if that number does not exist."""
-    paginator = Paginator(submissions(study, chosen_filter), per_page)
-    if not chosen_filter.narrows and (totals := totals_if_large(study)) and not totals.behind:
-        paginator.count = totals.sums(received="received")["received"]  # counting them takes longer than the page
-    page = paginator.get_page(number)
-    return page, submission_rows(list(page.object_list))
+    matching = chosen(study, chosen_filter).values_list("pk", "participant")
+    among_newest = None
+    if (chosen_filter.pay or chosen_filter.show == "included") and not chosen_filter.pseudonym:
+        among_newest = Submission.objects.filter(study=study).order_by("-received_at", "-pk").values("pk")
+    pages = Listed(matching, per_page, most=max(MOST_COUNTED, (number + 1) * per_page), among_newest=among_newest)
+    if not pages.is_one_page and (totals := totals_if_large(study)) and not totals.behind:
+        pages.know(_count(study, chosen_filter, totals))
+    elif not chosen_filter.narrows:
+        pages.most = None
+    page = pages.get_page(number)
+    found = dict(page.object_list)
+    shown = _loaded(with_pay_state(study, of=set(found.values())).filter(pk__in=found)).in_bulk()
+    page.object_list = [shown[pk] for pk in found if pk in shown]
+    return page, submission_rows(page.object_list)
+
+
+def _count(study: Study, chosen_filter: Filter, totals: Totals) -> int | None:
+    """How many match, from the totals; None if these do not have it."""
+    if chosen_filter == Filter(pay="to_pay"):
+        # Their hits to pay include those that were stopped, which sent nothing.
+        return int(totals.sums(n="hits_due")["n"]) - unpaid_parts(study).count()
+    if chosen_filter == Filter(show="included"):
+        counts = totals.rows("received", "left_out")
+        return int(sum(received - sum(out.values()) + out.get("repeated_ratings", 0) for received, out in counts))
+    column = _COUNTED_IN.get(chosen_filter)
+    return int(totals.sums(n=column)["n"]) if column else None
+
+
+_COUNTED_IN = {
+    Filter(): "received",
+    Filter(pay="to_approve"): "hits_open",
+    **{Filter(show=show): show for show in ("flagged", "excluded", "extra", "comments")},
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The position of a submission among those chosen, newest first, with its neighbours and the number of all."""
+    """The position of a submission among those chosen, newest first, with its neighbours and the number of all.
+
+    ``listed``: whether it is among them. ``number`` is None if it is not, or if more than `MOST_COUNTED` are newer;
+    ``more``: there are more than ``total``.
+    """
 
     total: int
     before: int | None
     after: int | None
     number: int | None
+    listed: bool
+    more: bool = False
 
 
 def place_among(listed: QuerySet[Submission], one: Submission) -> Place:
-    """The place of ``one`` in ``found``. If it is not there, ``number`` is None; the neighbours are those in time."""
-    same, when = Q(received_at=one.received_at), one.received_at
-    newer = listed.filter(Q(received_at__gt=when) | (same & Q(pk__gt=one.pk)))
-    older = listed.filter(Q(received_at__lt=when) | (same & Q(pk__lt=one.pk)))
-    n_newer = newer.count()
+    """The place of ``one`` among them. If it is not there, the neighbours are those in time."""
+    when = one.received_at
+    newer = listed.filter(Q(received_at__gte=when) & (Q(received_at__gt=when) | Q(pk__gt=one.pk)))
+    older = listed.filter(Q(received_at__lte=when) & (Q(received_at__lt=when) | Q(pk__lt=one.pk)))
+    is_listed = listed.filter(pk=one.pk).exists()
+    n_newer, many_newer = count_up_to(newer, MOST_COUNTED)
+    n_older, many_older = (0, True) if many_newer else count_up_to(older, MOST_COUNTED - n_newer)
+    more, n_all = many_newer or many_older, n_newer + is_listed + n_older
     return Place(
-        total=listed.count(),
+        total=min(n_all, MOST_COUNTED) if more else n_all,
         before=newer.order_by("received_at", "pk").values_list("pk", flat=True).first(),
         after=older.order_by("-received_at", "-pk").values_list("pk", flat=True).first(),
-        number=n_newer + 1 if listed.filter(pk=one.pk).exists() else None,
+        number=n_newer + 1 if is_listed and not many_newer else None,
+        listed=is_listed,
+        more=more,
     )
 
 

@@ -62,8 +62,8 @@ def test_the_work_of_workers_on_other_pages_is_not_looked_at(workers: list[Parti
     with CaptureQueriesContext(connection) as seen:
         rows_of(workers[0].study, [workers[2]])
     (sql,) = [query["sql"] for query in seen.captured_queries if "annotation_paydecision" in query["sql"]]
-    # What is excluded, what is not confirmed, both once for each way of pay, and the submissions.
-    assert sql.count(f"IN ({workers[2].pk})") == 4
+    # What is excluded, what is paid, and the submissions.
+    assert sql.count(f"IN ({workers[2].pk})") == 3
 
 
 def test_times_at_the_edge_of_an_hour_count_in_their_own_hour() -> None:
