@@ -23,19 +23,15 @@ class Loader(cached.Loader):
         if voice == ENGLISH:
             return key
         if voice not in LANGUAGES:
-            self._keep(voice)
+            self._voices.pop(voice, None)
+            self._voices[voice] = None
+            if len(self._voices) > MOST_VOICES:  # forget the templates of the study whose pages were read longest ago
+                oldest = next(iter(self._voices))
+                self._voices.pop(oldest, None)  # another thread may have done it
+                for cached in [cached for cached in list(self.get_template_cache) if cached.startswith(f"{oldest} ")]:
+                    self.get_template_cache.pop(cached, None)
         return f"{voice} {key}"
 
     def __init__(self, engine: Engine, loaders: Sequence[Any]) -> None:
         super().__init__(engine, loaders)
         self._voices: dict[str, None] = {}
-
-    def _keep(self, voice: str) -> None:
-        """Forgets the templates of the study whose pages were read longest ago, if there are too many."""
-        self._voices.pop(voice, None)
-        self._voices[voice] = None
-        if len(self._voices) > MOST_VOICES:
-            oldest = next(iter(self._voices))
-            self._voices.pop(oldest, None)  # another thread may have done it
-            for key in [key for key in list(self.get_template_cache) if key.startswith(f"{oldest} ")]:
-                self.get_template_cache.pop(key, None)

@@ -1,6 +1,8 @@
-"""Whole numbers in untrusted input."""
+"""Numbers in untrusted input."""
 
 from __future__ import annotations
+
+from typing import NoReturn
 
 
 def whole_number(text: str, *, least: int, most: int) -> int | None:
@@ -12,3 +14,8 @@ def whole_number(text: str, *, least: int, most: int) -> int | None:
         return None
     number = int(text.lstrip("0") or "0")
     return number if least <= number <= most else None
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """The ``parse_constant`` of ``json.loads``: Python reads NaN and Infinity, which JSON does not have."""
+    raise ValueError(f"{name} is not a number in JSON")

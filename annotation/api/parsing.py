@@ -11,7 +11,7 @@ from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from common.numbers import whole_number
+from common.numbers import refuse_constant, whole_number
 from common.problems import Problem, refuse_if_any
 
 _CHARACTER = re.compile("[\x00\ud800-\udfff]")
@@ -44,7 +44,7 @@ class Json(BaseParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         data = stream.read()
         try:
-            values = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+            values = json.loads(data.decode("utf-8-sig"), parse_constant=refuse_constant)
         except UnicodeDecodeError as error:
             raise ParseError(f"The body is not UTF-8: byte {error.start + 1:,} is wrong.") from None
         except RecursionError:
@@ -54,10 +54,6 @@ class Json(BaseParser):
         if _SUSPECT.search(data):
             refuse_if_any(list(_unstorable(values, "")))
         return values
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def _unstorable(value: Any, where: str) -> Iterator[Problem]:

@@ -12,6 +12,7 @@ from annotation.judging.rendered_page import AskedQuestion
 from annotation.models import JudgeAnswer
 from annotation.task_types.base import Answers, Page
 from annotation.task_types.for_judges import NoAnswer
+from common.numbers import refuse_constant
 
 Problem = JudgeAnswer.Problem
 #: Of a quotation in a message.
@@ -36,7 +37,7 @@ def read_answer(raw: str, page: Page, asked: Sequence[AskedQuestion], *, was_cut
     if start < 0:
         return Read(problem=Problem.CUT if was_cut else Problem.PROSE, detail=f"It begins: {text[:SHOWN]}")
     try:
-        values, _ = json.JSONDecoder(parse_constant=_refuse).raw_decode(text[start:])
+        values, _ = json.JSONDecoder(parse_constant=refuse_constant).raw_decode(text[start:])
     except (ValueError, RecursionError):
         problem = Problem.CUT if was_cut else Problem.BROKEN
         return Read(problem=problem, detail=f"It ends: {text[-SHOWN:]}")
@@ -65,7 +66,3 @@ def read_values(values: Mapping[str, Any], page: Page, asked: Sequence[AskedQues
             problem = Problem.MISSING if is_missing else Problem.OFF
             return Read(problem=problem, detail=f"{one.question.topic}: {errors[one.question.key]}")
     return Read(answers=answers)
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(name)

@@ -14,6 +14,7 @@ from typing import Any
 from botocore.loaders import Loader
 from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StringShape, StructureShape
 
+from common.numbers import refuse_constant
 from marketplace.wire.errors import ProtocolError
 
 NAME = "mturk"
@@ -63,7 +64,7 @@ def operation_of(target: str) -> str:
 def read_body(body: bytes) -> dict[str, Any]:
     """The JSON object of a request; an empty body is an empty object."""
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_no_constant) if body else {}
+        value = json.loads(body.decode("utf-8"), parse_constant=refuse_constant) if body else {}
     except (ValueError, RecursionError):
         raise _unreadable("The request is not a JSON object in UTF-8.") from None
     if not isinstance(value, dict):
@@ -81,10 +82,6 @@ def parameters_of(name: str, body: dict[str, Any]) -> dict[str, Any]:
         count = f"{len(problems)} validation error{'s' if len(problems) > 1 else ''} detected"
         raise ProtocolError("ValidationException", f"{count}: {'; '.join(problems)}")
     return dict(value)
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(name)
 
 
 def _unreadable(message: str) -> ProtocolError:

@@ -1,8 +1,10 @@
 """Whole numbers in what strangers send."""
 
+import json
+
 import pytest
 
-from common.numbers import whole_number
+from common.numbers import refuse_constant, whole_number
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,9 @@ def test_only_plain_digits_within_the_range_are_a_number(text: str, number: int 
 
 def test_zero_is_a_number_where_it_is_in_range() -> None:
     assert whole_number("000", least=0, most=9) == 0
+
+
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+def test_json_has_only_finite_numbers(name: str) -> None:
+    with pytest.raises(ValueError, match=f"^{name} is not a number in JSON$"):
+        json.loads(f'{{"value": {name}}}', parse_constant=refuse_constant)
