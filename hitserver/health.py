@@ -70,15 +70,12 @@ def broker_state() -> str:
     with _broker_lock:
         now = time.monotonic()
         if _broker_seen is None or now - _broker_seen[0] > BROKER_SECONDS:
-            _broker_seen = (now, _ask_broker())
+            state = OK
+            try:
+                with current_app.connection_for_write() as broker:
+                    broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, interval_max=0)
+                    broker.channel().close()
+            except Exception:  # each transport has its own errors; none may hide what the rest of the page tells
+                state = "does not answer; pages work, background tasks wait"
+            _broker_seen = (now, state)
         return _broker_seen[1]
-
-
-def _ask_broker() -> str:
-    try:
-        with current_app.connection_for_write() as broker:
-            broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, interval_max=0)
-            broker.channel().close()
-    except Exception:  # each transport has its own errors; none may hide what the rest of the page tells
-        return "does not answer; pages work, background tasks wait"
-    return OK

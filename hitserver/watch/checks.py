@@ -70,7 +70,13 @@ def of_processes(figures: Figures) -> list[Line]:
             lines.append(Line(f"worker-{queue}", title, GOOD, _where(of_queue, figures)))
         elif queue != "gpu":
             lines.append(Line(f"worker-{queue}", title, BAD, "None takes tasks from this queue.", START))
-    return [*lines, _models(figures), _versions(signs)]
+    lines.append(_models(figures))
+    versions = sorted({sign.version for sign in signs})
+    if len(versions) > 1:
+        fix = "Update all machines to the same version, and start them again."
+        text = f"Processes of {' and '.join(versions)} run together."
+        return [*lines, Line("process-versions", "Versions", WARN, text, fix)]
+    return [*lines, Line("process-versions", "Versions", GOOD, "All processes run the same version.")]
 
 
 def _where(signs: list[ProcessSign], figures: Figures) -> str:
@@ -93,14 +99,6 @@ def _models(figures: Figures) -> Line:
         fix = "Run script/setup --models and script/server on a machine with this database."
         return Line("models", title, BAD, "None, but a generation run or a live study needs one.", fix)
     return Line("models", title, GOOD, "None, and nothing needs one now.")
-
-
-def _versions(signs: list[ProcessSign]) -> Line:
-    versions = sorted({sign.version for sign in signs})
-    if len(versions) > 1:
-        fix = "Update all machines to the same version, and start them again."
-        return Line("process-versions", "Versions", WARN, f"Processes of {' and '.join(versions)} run together.", fix)
-    return Line("process-versions", "Versions", GOOD, "All processes run the same version.")
 
 
 def of_queues(figures: Figures) -> list[Line]:

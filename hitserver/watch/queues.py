@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from celery import current_app
 from django.apps import apps
 from django.conf import settings
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Max, Min, Q, QuerySet
 
 from annotation.models import ApiJob, BulkAction, PlatformJob, WebhookDelivery
 from annotation.recruiting.job_requests import LEASE
@@ -33,11 +33,6 @@ class Queue:
     fix: str
 
 
-def _suggestions(now: datetime) -> tuple[int, datetime | None]:
-    waiting = Suggestion.objects.filter(state="waiting", deadline__gt=now)
-    return _counted(waiting.aggregate(n=Count("pk"), since=Min("asked_at")))
-
-
 def _chunks(now: datetime) -> tuple[int, datetime | None]:
     """Chunks do not note when they were asked for: they wait since the last one of these runs was done."""
     runs = GenerationRun.objects.filter(state__in=["waiting", "running"])
@@ -48,47 +43,58 @@ def _chunks(now: datetime) -> tuple[int, datetime | None]:
     return figures["n"], max(moments, default=None) if figures["n"] else None
 
 
-def _api_jobs(now: datetime) -> tuple[int, datetime | None]:
-    return _counted(ApiJob.objects.filter(state="queued").aggregate(n=Count("pk"), since=Min("asked_at")))
-
-
-def _platform_jobs(now: datetime) -> tuple[int, datetime | None]:
-    """Also those that a process left behind."""
-    left = Q(state="running", seen_at__lt=now - LEASE)
-    jobs = PlatformJob.objects.filter(Q(state="waiting") | left)
-    return _counted(jobs.aggregate(n=Count("pk"), since=Min("asked_at")))
-
-
-def _webhooks(now: datetime) -> tuple[int, datetime | None]:
-    """Messages whose time has come, not those that wait for their next try."""
-    due = WebhookDelivery.objects.filter(next_at__lte=now)
-    return _counted(due.aggregate(n=Count("pk"), since=Min("next_at")))
-
-
-def _decisions(now: datetime) -> tuple[int, datetime | None]:
-    running = BulkAction.objects.filter(state="running")
-    return _counted(running.aggregate(n=Count("pk"), since=Min("confirmed_at")))
-
-
-def _notifications(now: datetime) -> tuple[int, datetime | None]:
-    deliveries = apps.get_model("marketplace.NotificationDelivery")._default_manager
-    due = deliveries.filter(delivered_at__isnull=True, given_up=False)
-    return _counted(due.aggregate(n=Count("pk"), since=Min("created_at")))
-
-
-def _counted(figures: dict[str, Any]) -> tuple[int, datetime | None]:
+def _since(field: str, waiting: QuerySet[Any]) -> tuple[int, datetime | None]:
+    figures = waiting.aggregate(n=Count("pk"), since=Min(field))
     return figures["n"], figures["since"]
 
 
 #: Name in metrics, title, what counts it, and what to do when it is late.
 KINDS: tuple[tuple[str, str, Callable[[datetime], tuple[int, datetime | None]], str], ...] = (
-    ("suggestions", "Live suggestions", _suggestions, MODELS_FIX),
+    (
+        "suggestions",
+        "Live suggestions",
+        lambda now: _since("asked_at", Suggestion.objects.filter(state="waiting", deadline__gt=now)),
+        MODELS_FIX,
+    ),
     ("chunks", "Chunks of generation runs", _chunks, MODELS_FIX),
-    ("api_jobs", "Jobs of the API", _api_jobs, WORKERS_FIX),
-    ("platform_jobs", "Work on platforms", _platform_jobs, WORKERS_FIX),
-    ("decisions", "Confirmed decisions", _decisions, WORKERS_FIX),
-    ("webhooks", "Messages to webhooks", _webhooks, WORKERS_FIX),
-    ("notifications", "The marketplace’s notifications", _notifications, WORKERS_FIX),
+    (
+        "api_jobs",
+        "Jobs of the API",
+        lambda now: _since("asked_at", ApiJob.objects.filter(state="queued")),
+        WORKERS_FIX,
+    ),
+    (
+        "platform_jobs",  # also those that a process left behind
+        "Work on platforms",
+        lambda now: _since(
+            "asked_at",
+            PlatformJob.objects.filter(Q(state="waiting") | Q(state="running", seen_at__lt=now - LEASE)),
+        ),
+        WORKERS_FIX,
+    ),
+    (
+        "decisions",
+        "Confirmed decisions",
+        lambda now: _since("confirmed_at", BulkAction.objects.filter(state="running")),
+        WORKERS_FIX,
+    ),
+    (
+        "webhooks",  # messages whose time has come, not those that wait for their next try
+        "Messages to webhooks",
+        lambda now: _since("next_at", WebhookDelivery.objects.filter(next_at__lte=now)),
+        WORKERS_FIX,
+    ),
+    (
+        "notifications",
+        "The marketplace’s notifications",
+        lambda now: _since(
+            "created_at",
+            apps.get_model("marketplace.NotificationDelivery")._default_manager.filter(
+                delivered_at__isnull=True, given_up=False
+            ),
+        ),
+        WORKERS_FIX,
+    ),
 )
 
 

@@ -43,6 +43,7 @@ def begin() -> None:
 def begin_sentry(transport: Any = None) -> None:
     try:
         import sentry_sdk
+        from sentry_sdk.integrations.logging import LoggingIntegration
     except ImportError:
         logger.warning("HITSERVER_SENTRY_DSN is set, but sentry-sdk is missing. %s", INSTALL)
         return
@@ -58,16 +59,10 @@ def begin_sentry(transport: Any = None) -> None:
         auto_session_tracking=False,
         # Records of errors are enough. Those of frameworks would read requests.
         default_integrations=False,
-        integrations=[_logging_integration()],
+        integrations=[LoggingIntegration(level=None, event_level=logging.ERROR)],
         before_send=scrubbed,
         transport=transport,
     )
-
-
-def _logging_integration() -> Any:
-    from sentry_sdk.integrations.logging import LoggingIntegration
-
-    return LoggingIntegration(level=None, event_level=logging.ERROR)
 
 
 def scrubbed(event: Any, hint: Any) -> Any:
