@@ -150,7 +150,11 @@ class FactorPages:
                 else:
                     by = f"{half.by} and {how}"
                     sign_in(request, half.user, entrance=entrance, by=by, verified=True, extra=half.extra)
-                    _warn_of_few_codes(request, half.user, how)
+                    if how == "recovery code":
+                        left = counted(second_factor.codes_left(half.user), "code").capitalize()
+                        what = f"You used a recovery code. {left} left."
+                        fix = "If you lost your app, remove it under Your account and add a new one."
+                        messages.warning(request, f"{what} {fix}")
                     return HttpResponseRedirect(half.to)
             elif form.errors:
                 status = 422
@@ -243,10 +247,3 @@ class FactorPages:
     def _must_be_on() -> None:
         if not second_factor.is_on():
             raise Http404
-
-
-def _warn_of_few_codes(request: HttpRequest, user: User, how: str) -> None:
-    if how == "recovery code":
-        left = second_factor.codes_left(user)
-        what = f"You used a recovery code. {counted(left, 'code').capitalize()} left."
-        messages.warning(request, f"{what} If you lost your app, remove it under Your account and add a new one.")

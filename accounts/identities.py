@@ -64,7 +64,7 @@ def _newcomer(claims: Claims, provider: Provider, invitation: str, add_to_team: 
     link = link or invitations.invitation_for(claims.email)
     if link is not None:
         return _accept(link, claims, add_to_team)
-    if claims.email and _account_with(claims.email):
+    if claims.email and User.objects.filter(pk__in=roles.researchers(), email__iexact=claims.email).count() == 1:
         raise PasswordFirst
     if provider.creates and claims.email:
         return _accept(
@@ -80,11 +80,6 @@ def _newcomer(claims: Claims, provider: Provider, invitation: str, add_to_team: 
             status=403,
         )
     raise SignOnRefused("You have no account on this server yet.", fix, reason="no invitation", status=403)
-
-
-def _account_with(email: str) -> bool:
-    """Whether one account of the console has this address."""
-    return User.objects.filter(pk__in=roles.researchers(), email__iexact=email).count() == 1
 
 
 def _accept(link: AccessLink, claims: Claims, add_to_team: AddToTeam) -> User:

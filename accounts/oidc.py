@@ -148,7 +148,11 @@ def finish(request: HttpRequest, provider: Provider, *, callback: str) -> Arriva
         what = f"{provider.name} did not ask you to sign in again."
         raise SignOnRefused(what, "Sign out there, then sign in here again.", reason="auth_time is too old", status=403)
     if "email" not in claims and "email" in provider.scopes and "userinfo_endpoint" in described:
-        claims = _with_userinfo(claims, provider, described, str(tokens.get("access_token", "")))
+        authorization = {"Authorization": f"Bearer {tokens.get('access_token', '')}"}
+        more = _get(described["userinfo_endpoint"], provider, headers=authorization)
+        if more.get("sub") != claims["sub"]:
+            raise _untrustworthy("userinfo is about somebody else")
+        claims = more | claims
     sign_out = {"id_token": id_token, "address": described.get("end_session_endpoint", "")}
     return Arrival(_claims(claims, provider), journey["kept"], sign_out)
 
@@ -164,17 +168,6 @@ def _redeem_code(provider: Provider, described: Mapping[str, Any], sent: dict[st
         sent = sent | {"client_id": provider.client_id, "client_secret": provider.client_secret}
     headers["Content-Type"] = "application/x-www-form-urlencoded"
     return _ask("POST", described["token_endpoint"], provider, headers=headers, body=urlencode(sent))
-
-
-@sensitive_variables()
-def _with_userinfo(
-    claims: dict[str, Any], provider: Provider, described: Mapping[str, Any], access_token: str
-) -> dict[str, Any]:
-    """The claims with those that the provider gives out separately. They must be about the same person."""
-    more = _get(described["userinfo_endpoint"], provider, headers={"Authorization": f"Bearer {access_token}"})
-    if more.get("sub") != claims["sub"]:
-        raise _untrustworthy("userinfo is about somebody else")
-    return more | claims
 
 
 @sensitive_variables()

@@ -80,14 +80,10 @@ def fetch(layout: Layout, steps: Steps, source: Source, version: str) -> Path:
 
 def _git(layout: Layout) -> list[str]:
     """Git that takes the address for what it is, whoever owns the folder, and asks for no password."""
-    return ["env", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=" + str(_trusting(layout)), "git"]
-
-
-def _trusting(layout: Layout) -> Path:
     file = layout.home / "gitconfig"
     if layout.home.is_dir() and not file.exists():
         file.write_text("[safe]\n\tdirectory = *\n[advice]\n\tdetachedHead = false\n")
-    return file
+    return ["env", "GIT_TERMINAL_PROMPT=0", f"GIT_CONFIG_GLOBAL={file}", "git"]
 
 
 def _newest(git: list[str]) -> str:

@@ -52,14 +52,15 @@ def list_bonus_payments(call: Call) -> Output:
         paid = paid.filter(assignment__hit=own_hit(call))
     if "AssignmentId" in call.parameters:
         paid = paid.filter(assignment=own_assignment(call))
-    return listed(call, paid, name="BonusPayments", write=_bonus_out)
-
-
-def _bonus_out(bonus: Bonus) -> Output:
-    return {
-        "WorkerId": bonus.worker.worker_id,
-        "BonusAmount": str(bonus.amount),
-        "AssignmentId": bonus.assignment.assignment_id,
-        "Reason": bonus.reason,
-        "GrantTime": bonus.created_at,
-    }
+    return listed(
+        call,
+        paid,
+        name="BonusPayments",
+        write=lambda bonus: {
+            "WorkerId": bonus.worker.worker_id,
+            "BonusAmount": str(bonus.amount),
+            "AssignmentId": bonus.assignment.assignment_id,
+            "Reason": bonus.reason,
+            "GrantTime": bonus.created_at,
+        },
+    )

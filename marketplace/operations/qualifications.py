@@ -114,19 +114,15 @@ def list_requests(call: Call) -> Output:
         call,
         pending.select_related("type", "worker"),
         name="QualificationRequests",
-        write=_request_out,
+        write=lambda request: present(
+            QualificationRequestId=request.request_id,
+            QualificationTypeId=request.type.type_id,
+            WorkerId=request.worker.worker_id,
+            Test=request.test,
+            Answer=request.answer,
+            SubmitTime=request.submitted_at,
+        ),
         order=("submitted_at", "pk"),
-    )
-
-
-def _request_out(request: QualificationRequest) -> Output:
-    return present(
-        QualificationRequestId=request.request_id,
-        QualificationTypeId=request.type.type_id,
-        WorkerId=request.worker.worker_id,
-        Test=request.test,
-        Answer=request.answer,
-        SubmitTime=request.submitted_at,
     )
 
 
