@@ -239,12 +239,11 @@ def make_study_data(
     records = {"items": items, "submissions": submissions, "ratings": ratings, **others}
     if strangers := records.keys() - TABLES.keys():
         raise TypeError(f"make_study_data() knows no table {', '.join(sorted(strangers))}")
-    frames = {table.attribute: _as_frame(table, records.get(name, ())) for name, table in TABLES.items()}
+    frames = {}
+    for name, table in TABLES.items():
+        rows = records.get(name, ())
+        frames[table.attribute] = rows if isinstance(rows, pd.DataFrame) else frame_of(table, rows)
     return _counted(StudyData(description, **frames), read_codes)
-
-
-def _as_frame(table: Table, rows: Iterable[Record] | pd.DataFrame) -> pd.DataFrame:
-    return rows if isinstance(rows, pd.DataFrame) else frame_of(table, rows)
 
 
 def _counted(data: StudyData, codes: RatingCodes | None = None) -> StudyData:

@@ -15,6 +15,7 @@ from analysis.input_errors import InputError
 
 TOOL = "Argilla"
 _RESPONSES, _USERS, _STATUS = ".responses", ".responses.users", ".responses.status"
+_OURS = (_RESPONSES, _USERS, _STATUS, ".suggestion", ".suggestion.score", ".suggestion.agent")
 _ABOUT = ("id", "status", "inserted_at", "updated_at", "_server_id")
 #: Responses with another status were not handed in.
 _SUBMITTED = ("submitted", None)
@@ -32,9 +33,12 @@ def read_records(path: str, records: Sequence[Mapping[str, Any]]) -> Elsewhere:
     answers = Elsewhere(TOOL)
     for number, record in enumerate(records, start=1):
         item = str(record.get("id") or record.get("_server_id") or number)
-        is_nested = isinstance(record.get("responses"), dict)
-        answers.add_item(item, _nested_columns(record) if is_nested else _flat_columns(record))
-        responses = _nested(record) if is_nested else _flat(record)
+        if isinstance(record.get("responses"), dict):
+            columns, responses = {**record["fields"], **(record.get("metadata") or {})}, _nested(record)
+        else:
+            columns = {name: cell for name, cell in record.items() if name not in _ABOUT and not name.endswith(_OURS)}
+            responses = _flat(record)
+        answers.add_item(item, columns)
         try:
             for question, value, user, status in responses:
                 if status not in _SUBMITTED:
@@ -45,16 +49,6 @@ def read_records(path: str, records: Sequence[Mapping[str, Any]]) -> Elsewhere:
             what = f"its responses have another shape ({error})"
             raise InputError(path, f"record {number}", what, "export with dataset.records.to_json()") from None
     return finished(path, answers)
-
-
-def _nested_columns(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {**record["fields"], **(record.get("metadata") or {})}
-
-
-def _flat_columns(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields and metadata: everything but responses, suggestions and what Argilla adds."""
-    ours = (_RESPONSES, _USERS, _STATUS, ".suggestion", ".suggestion.score", ".suggestion.agent")
-    return {name: value for name, value in record.items() if name not in _ABOUT and not name.endswith(ours)}
 
 
 def _nested(record: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:

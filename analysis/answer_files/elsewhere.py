@@ -10,6 +10,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -48,6 +49,15 @@ class ForeignAnswer:
     text: str = ""
     seconds: float | None = None
     at: str = ""
+
+    @property
+    def moment(self) -> datetime | None:
+        """``at``, in UTC if it names no time zone; None if it is not a time."""
+        try:
+            moment = datetime.fromisoformat(self.at)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)

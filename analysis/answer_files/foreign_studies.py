@@ -51,7 +51,7 @@ def study_of(path: str, elsewhere: Elsewhere) -> StudyData:
         SubmissionRow(
             *(number, workers[pair[0]], False, "", "", number),
             seconds=math.nan if first[pair].seconds is None else float(first[pair].seconds or 0),
-            received_at=_moment(first[pair].at) or when,
+            received_at=first[pair].moment or when,
             has_feedback=False,
             decision="",
             reward="0",
@@ -129,11 +129,3 @@ def _question(name: str, answers: Sequence[ForeignAnswer]) -> QuestionDescriptio
     targets = {answer.part: answer.part for answer in answers if answer.part}
     level: Level = "nominal" if LEVELS[kind] == "nominal" else "ordinal"
     return QuestionDescription(name, name, Scale(name, level, points), _KINDS[kind], targets=targets)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

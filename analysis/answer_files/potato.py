@@ -52,8 +52,8 @@ def read_folder(path: Path) -> Elsewhere:
     """Everybody's annotations. InputError: a file has another shape."""
     answers = Elsewhere(TOOL)
     for folder in sorted(child for child in path.iterdir() if child.is_dir()):
-        if (folder / STATE).is_file():
-            add_state(answers, str(folder / STATE), _json(folder / STATE), folder.name)
+        if (state := folder / STATE).is_file():
+            add_state(answers, str(state), _json_of(state, state.read_text(encoding="utf-8")), folder.name)
         elif (folder / LINES).is_file():
             lines = (folder / LINES).read_text(encoding="utf-8").splitlines()
             add_lines(answers, [_json_of(folder / LINES, line) for line in lines if line.strip()], folder.name)
@@ -161,10 +161,6 @@ def _seconds(behavior: Any) -> float | None:
         days, hours, minutes, seconds = map(int, match.groups())
         return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
     return number_in(str(behavior.get("time_spent", "")))
-
-
-def _json(path: Path) -> Any:
-    return _json_of(path, path.read_text(encoding="utf-8"))
 
 
 def _json_of(path: Path, text: str) -> Any:

@@ -66,12 +66,10 @@ def run(args: argparse.Namespace) -> int:
     print(f"\n{titles}")
     for row in rows:
         needed = row["rated"]
-        same = ("–", "–", "–") if needed is None else _saving(needed, alone)
+        same = ("–", "–", "–")
+        if needed is not None:
+            ratings = needed * alone.per_item
+            same = (f"{needed:,}", f"{ratings:,}", f"{100 * (1 - ratings / alone.ratings):.0f}%")
         print(f"{row['correlation']:>11.2f}  {row['width']:>16.3f}  {same[0]:>20}  {same[1]:>9}  {same[2]:>6}")
     print("\nA judge makes nothing smaller but what items differ in: workers and single answers stay in the interval.")
     return 0
-
-
-def _saving(needed: int, alone: JudgedDesign) -> tuple[str, str, str]:
-    ratings = needed * alone.per_item
-    return f"{needed:,}", f"{ratings:,}", f"{100 * (1 - ratings / alone.ratings):.0f}%"

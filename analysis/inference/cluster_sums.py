@@ -132,22 +132,16 @@ class LevelSums:
             ]
         return self._sums[figure]
 
-    def _level_totals(self, contrast: Floats) -> list[tuple[Ints, Floats]]:
-        """Of each level with a weight, its clusters and their weighted sums over the figures."""
-        weights = contrast.reshape(-1, self._level_count)
-        return [
-            (self._clusters.members[level], self._sum_of(level, weights[:, level]))
-            for level in np.nonzero(weights.any(axis=0))[0].tolist()
-        ]
-
     def _sum_of(self, level: int, weights: Floats) -> Floats:
         """Σ weight · sums over the figures of a level that have a weight; at least one must."""
         parts = [weight * self._sums_of(figure)[level] for figure, weight in enumerate(weights.tolist()) if weight]
         return parts[0] if len(parts) == 1 else np.asarray(np.sum(parts, axis=0))
 
     def total(self, contrast: Floats) -> Floats:
+        weights = contrast.reshape(-1, self._level_count)
         totals = np.zeros(self._clusters.count)
-        for members, sums in self._level_totals(contrast):
+        for level in np.nonzero(weights.any(axis=0))[0].tolist():
+            members, sums = self._clusters.members[level], self._sum_of(level, weights[:, level])
             if len(members) == len(totals):
                 totals += sums
             else:

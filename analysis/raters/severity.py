@@ -23,7 +23,7 @@ from scipy.optimize import minimize
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from analysis.agreement.ratings import Data, FloatArray, IntArray, Ratings, as_ratings, refuse_unordered
+from analysis.agreement.ratings import Data, FloatArray, Ratings, as_ratings, refuse_unordered
 from analysis.distributions import t_quantile
 from analysis.estimate import Estimate
 
@@ -66,7 +66,9 @@ def severities(data: Data, *, confidence: float = 0.95) -> Severities:
     ratings = as_ratings(data)
     refuse_unordered(ratings)
     model = _Model(ratings)
-    start = np.concatenate([np.zeros(2 * model.raters), _start_of_thresholds(ratings), [0.0]])
+    # The thresholds start at the logits of neighbouring points' shares, as if all units were alike.
+    counts = np.bincount(np.unique(ratings.code, return_inverse=True)[1]) + 0.5
+    start = np.concatenate([np.zeros(2 * model.raters), np.log(counts[:-1] / counts[1:]), [0.0]])
     best = minimize(model.loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-12})
     covariance = model.covariance(best.x)
     severity, slope, thresholds, spread = model.parts(best.x)
@@ -96,12 +98,6 @@ def severities(data: Data, *, confidence: float = 0.95) -> Severities:
     return Severities(figures, thresholds, spread, bool(best.success))
 
 
-def _start_of_thresholds(ratings: Ratings) -> FloatArray:
-    """Logits of neighbouring points' shares, as if all units were alike."""
-    counts = np.bincount(np.unique(ratings.code, return_inverse=True)[1]) + 0.5
-    return np.asarray(np.log(counts[:-1] / counts[1:]))
-
-
 class _Model:
     """The likelihood over parameters: severities (R), log slopes (R), thresholds (K − 1), log s.d. of qualities."""
 
@@ -117,7 +113,9 @@ class _Model:
         if self.units < FEWEST_UNITS:
             raise ValueError(f"severity needs at least {FEWEST_UNITS} units, and there are {self.units}")
         self.unit, self.rater, self.code = unit, rater, code
-        if (parts := _parts_of_design(unit, rater, self.units, self.raters)) > 1:
+        nodes = self.units + self.raters
+        links = coo_array((np.ones(len(unit)), (unit, self.units + rater)), shape=(nodes, nodes))
+        if (parts := int(connected_components(links, directed=False)[0])) > 1:
             raise ValueError(f"raters fall into {parts} groups that rated no unit in common: they cannot be compared")
         cells = (unit, rater * self.values + code)
         shape = (self.units, self.raters * self.values)
@@ -182,15 +180,11 @@ class _Model:
                 [float((expected * derivative).sum()) for derivative in others],
             ]
         )
-        precision = self._precision()
-        prior = float((precision * parameters**2).sum()) / 2
-        return prior - likelihood, precision * parameters - gradient
-
-    def _precision(self) -> FloatArray:
-        """Of the priors, 0 where there is none. It also keeps the averages of severities and slopes near 0."""
+        # Of the priors, 0 where there is none. It also keeps the averages of severities and slopes near 0.
         precision = np.zeros(2 * self.raters + self.values)
         precision[: self.raters], precision[self.raters : 2 * self.raters] = (1 / sd**2 for sd in _PRIOR_SD)
-        return precision
+        prior = float((precision * parameters**2).sum()) / 2
+        return prior - likelihood, precision * parameters - gradient
 
     def covariance(self, parameters: FloatArray) -> FloatArray:
         """The sandwich: curvature by differences of the gradient, spread of the units' own gradients."""
@@ -234,9 +228,3 @@ class _Model:
             self.raters = raters
             means.append((probabilities * np.arange(self.values)).sum(axis=2) @ np.exp(self.log_weights))
         return np.asarray(means[0] - means[1])
-
-
-def _parts_of_design(unit: IntArray, rater: IntArray, units: int, raters: int) -> int:
-    """Into how many groups raters fall that no unit links."""
-    links = coo_array((np.ones(len(unit)), (unit, units + rater)), shape=(units + raters, units + raters))
-    return int(connected_components(links, directed=False)[0])

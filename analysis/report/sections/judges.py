@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import pandas as pd
 
-from analysis.estimate import Estimate
 from analysis.factors import item_levels, of_items
 from analysis.judges.alignment import LEAST_ITEMS
 from analysis.judges.beside import beside
@@ -156,9 +155,6 @@ def in_words(one: Compared) -> str:
     bias = both.bias.get("")
     shift = f" On average it rates {with_interval(bias)} higher than people." if bias is not None else ""
     if bias is not None and bias.value < 0:
-        shift = f" On average it rates {with_interval(_negative(bias))} lower than people."
+        lower = replace(bias, value=-bias.value, low=-bias.high, high=-bias.low)
+        shift = f" On average it rates {with_interval(lower)} lower than people."
     return f"{agreement} {verdict}{shift}"
-
-
-def _negative(estimate: Estimate) -> Estimate:
-    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
