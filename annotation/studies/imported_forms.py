@@ -51,8 +51,13 @@ class ImportedForm:
             _question(question, answers, topics[question], keys[question]) for question, answers in by_question.items()
         ]
         columns = list(dict.fromkeys(name for cells in elsewhere.items.values() for name in cells))
-        shown = _shown(columns)
-        rows = [_row(name, cells, bool(shown)) for name, cells in elsewhere.items.items()]
+        others = [name for name in columns if _NAME.fullmatch(name) and name != ID]
+        shown = ([name for name in USUALLY_SHOWN if name in columns] or others)[:MOST_SHOWN]
+        rows = []
+        for name, cells in elsewhere.items.items():
+            # A column that is named like the id gets another name.
+            row = {f"{column}_there" if column == ID else column: cell for column, cell in cells.items()}
+            rows.append({ID: name, **row} if shown else {ID: name, ITEM: name, **row})
         settings = {
             "texts": [],
             "shown": [{"field": name, "heading": "", "as": "text"} for name in shown or [ITEM]],
@@ -80,18 +85,6 @@ class ImportedForm:
 
 #: The column that is shown if the file has no columns that a form can show.
 ITEM = "item"
-
-
-def _shown(columns: Sequence[str]) -> list[str]:
-    usual = [name for name in USUALLY_SHOWN if name in columns]
-    others = [name for name in columns if _NAME.fullmatch(name) and name != ID]
-    return (usual or others)[:MOST_SHOWN]
-
-
-def _row(name: str, cells: Mapping[str, str], has_shown: bool) -> dict[str, str]:
-    """A row of an items file. A column that is named like the id gets another name."""
-    others = {f"{column}_there" if column == ID else column: cell for column, cell in cells.items()}
-    return {ID: name, **others} if has_shown else {ID: name, ITEM: name, **others}
 
 
 def named_apart(labels: Iterable[str], *, longest: int, taken: Iterable[str] = ()) -> dict[str, str]:
@@ -128,17 +121,14 @@ def _question(name: str, answers: Sequence[ForeignAnswer], topic: str, keys: Map
         # A choice of which only one option was ever chosen: nobody knows the others.
         chosen += [{"value": "0", "label": "(not in the file)"}] if len(chosen) == 1 else []
         return record | {"kind": "choice", "options": chosen}
-    return record | _of_numbers(labels)
-
-
-def _of_numbers(labels: Mapping[float, str]) -> Json:
-    """A scale from the lowest to the highest whole number that occurs; a number where these are too many or none."""
+    # A scale from the lowest to the highest whole number that occurs; a number where these are too many or none.
     low, high = min(labels), max(labels)
     if all(value.is_integer() for value in labels) and high - low < MOST_POINTS:
         points = [low + place for place in range(max(2, int(high - low) + 1))]
         names = [labels.get(point, "")[:120] for point in points]
-        return {"kind": "scale", "points": len(points), "first": low} | ({"labels": names} if any(names) else {})
-    return {"kind": "number", "decimals": DECIMALS}
+        record |= {"kind": "scale", "points": len(points), "first": low}
+        return record | ({"labels": names} if any(names) else {})
+    return record | {"kind": "number", "decimals": DECIMALS}
 
 
 def _refuse_ties(name: str, answers: Sequence[ForeignAnswer], options: int) -> None:

@@ -7,7 +7,7 @@ import random
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -152,9 +152,10 @@ def _store_work(
         hit = hit_rows[hits[item.external_id]]
         for slot, (name, answers) in enumerate(raters[item.external_id].items()):
             done[name] += 1
-            batch.append(
-                _Work(item, hit, people[name], slot, done[name], form.answers(answers), *_time_of(answers, now))
-            )
+            first = answers[0]
+            seconds = 0.0 if first.seconds is None or math.isnan(first.seconds) else float(first.seconds)
+            own = form.answers(answers)
+            batch.append(_Work(item, hit, people[name], slot, done[name], own, seconds, first.moment or now))
             moments.append(batch[-1].sent_at)
             if len(batch) == BATCH:
                 _write(study, instrument, batch)
@@ -199,17 +200,6 @@ class _Work:
     answers: Mapping[str, Any]
     seconds: float
     sent_at: datetime
-
-
-def _time_of(answers: Sequence[ForeignAnswer], otherwise: datetime) -> tuple[float, datetime]:
-    """Seconds and when, as the file says."""
-    first = answers[0]
-    try:
-        moment = datetime.fromisoformat(first.at)
-    except ValueError:
-        moment = otherwise
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return (0.0 if first.seconds is None or math.isnan(first.seconds) else float(first.seconds)), moment
 
 
 def _write(study: Study, instrument: Instrument, batch: Sequence[_Work]) -> None:

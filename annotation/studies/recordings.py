@@ -184,7 +184,11 @@ class Recordings:
 
     def _look(self, cell: str) -> Named:
         if cell.lstrip("\ufeff").startswith("WEBVTT"):
-            return self._captions_in(cell)
+            data = cell.encode()  # the cell itself contains the captions
+            key = f"{hashlib.sha256(data).hexdigest()}.vtt"
+            name = f"captions-{key[:12]}.vtt"
+            self._new[name] = (data, key, len(data))
+            return Named(name, key, Recording(CAPTIONS, "vtt", words=words_of_captions(cell)))
         if cell.lower().startswith(("http:", "https:", "//", "data:")):
             what = "This is an address. Recordings come from this server, so that nobody else sees who plays them."
             raise BadRecording(what, "Download the file, upload it, and write its name.")
@@ -208,14 +212,6 @@ class Recordings:
         if rows is None or not rows.exists():
             self._new[name] = (file, key, size)
         return Named(name, key, checked)
-
-    def _captions_in(self, cell: str) -> Named:
-        """Captions that the cell itself contains."""
-        data = cell.encode()
-        key = f"{hashlib.sha256(data).hexdigest()}.vtt"
-        name = f"captions-{key[:12]}.vtt"
-        self._new[name] = (data, key, len(data))
-        return Named(name, key, Recording(CAPTIONS, "vtt", words=words_of_captions(cell)))
 
     def _stored(self, name: str, file: Path | None) -> Named:
         rows = Media.objects.filter(study=self.study, name=name) if self.study and self.study.pk else None

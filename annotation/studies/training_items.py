@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from annotation.instrument import Instrument, asked_around, item_data
 from annotation.models import Arm, Item, Study
 from annotation.task_types.items import ItemData
-from annotation.task_types.questionnaires import Training
 from annotation.task_types.registry import get_type
 from annotation.work.right_answers import best_attempt
 from common.problems import Problem
@@ -26,21 +25,19 @@ def training_problems(study: Study) -> list[Problem]:
             for name in names
             if asked.get(name)
         ]
-    problems = [*_setting_problems(training, len(items))]
+    problems: list[Problem] = []
+    if training.needed is not None and training.needed > len(items):
+        what = f"{counted(training.needed, 'training item')} must be right, but the study has only {len(items)}."
+        fix = f"Write a number from 1 to {len(items)}, or import more training items."
+        problems.append(Problem("training_needed", what, fix))
+    for slug in training.skip_if_passed:
+        if not Item.objects.filter(study__slug=slug, role=Item.Role.TRAINING).exists():
+            what = f"The study “{slug}” has no training, so nobody can have passed it."
+            problems.append(Problem("training_skip_if_passed", what, "Name another study, or remove it."))
     arms: list[Arm | None] = [*study.arms.order_by("position")]
     for arm in arms or [None]:
         problems += _item_problems(Instrument.of(study, arm), items)
     return problems
-
-
-def _setting_problems(training: Training, n_items: int) -> Iterator[Problem]:
-    if training.needed is not None and training.needed > n_items:
-        what = f"{counted(training.needed, 'training item')} must be right, but the study has only {n_items}."
-        yield Problem("training_needed", what, f"Write a number from 1 to {n_items}, or import more training items.")
-    for slug in training.skip_if_passed:
-        if not Item.objects.filter(study__slug=slug, role=Item.Role.TRAINING).exists():
-            what = f"The study “{slug}” has no training, so nobody can have passed it."
-            yield Problem("training_skip_if_passed", what, "Name another study, or remove it.")
 
 
 def _item_problems(instrument: Instrument, items: list[ItemData]) -> Iterator[Problem]:

@@ -6,7 +6,6 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from annotation.task_types.base import Answers, Page, Shown, TaskType
 from annotation.task_types.items import ItemData, Json
@@ -53,7 +52,9 @@ class AskedAbout:
         rows = self.task.ratings(shown, pages, answers)
         targets = [row.target for row in rows if row.question == self.topic]
         if type(self.task).ratings is TaskType.ratings:
-            targets += chain.from_iterable(map(_targets, asked))
+            for question in asked:
+                answer = next(question.alternatives(lambda _: ()), None)
+                targets += [] if answer is None else [stored.target for stored in question.stored(answer)]
         return asked, list(dict.fromkeys(filter(None, targets)))
 
     @property
@@ -69,8 +70,3 @@ class AskedAbout:
             return None
         start = f"{self.part}/" if self.part else ""
         return [name.removeprefix(start) for name in self._walked[1] if name.startswith(start)]
-
-
-def _targets(question: Question) -> list[str]:
-    answer = next(question.alternatives(lambda _: ()), None)
-    return [] if answer is None else [stored.target for stored in question.stored(answer)]

@@ -97,7 +97,9 @@ class DescribedQuestionsField(forms.Field):
                 faults += _part_faults(built, earlier)
                 earlier.setdefault(record["topic"], built)
                 earlier |= {question.topic: question for question in (built.questions if built else ())}
-            problems += [f"Question {number}{_named(row)}: {fault}" for fault in faults]
+            topic = row.get("topic") if isinstance(row, Mapping) else None
+            name = f"Question {number} ({str(topic)[:40]})" if topic else f"Question {number}"
+            problems += [f"{name}: {fault}" for fault in faults]
             records.append(record)
         if problems:
             raise ValidationError([ValidationError(problem, code="question") for problem in problems])
@@ -180,8 +182,3 @@ def _condition_faults(topic: str, asked: str, values: Any, earlier: Earlier) -> 
 
 def _text(value: Any) -> str:
     return " ".join(clean_text(str(value)).split()) if value is not None else ""
-
-
-def _named(row: Any) -> str:
-    topic = row.get("topic") if isinstance(row, Mapping) else None
-    return f" ({str(topic)[:40]})" if topic else ""

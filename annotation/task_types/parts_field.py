@@ -32,7 +32,9 @@ class PartsField(TableField):
         rows: list[dict[str, str]] = []
         problems: list[str] = []
         for number, entry in enumerate(value, start=1):
-            row, faults = self._read(_with_texts(entry), number)
+            if isinstance(entry, Mapping):
+                entry = {name: _as_text(cell) for name, cell in entry.items()}
+            row, faults = self._read(entry, number)
             problems += faults
             if row:
                 faults = [*self._key_faults(row["key"], rows), *self.faults_of(row)]
@@ -77,10 +79,6 @@ def entries_in(cell: str) -> list[str]:
 def whole_number(cell: str) -> int | None:
     """The number in a cell; None if it is empty or no whole number."""
     return int(cell) if cell.isascii() and cell.isdecimal() and len(cell) < 7 else None
-
-
-def _with_texts(entry: Any) -> Any:
-    return {name: _as_text(cell) for name, cell in entry.items()} if isinstance(entry, Mapping) else entry
 
 
 def _as_text(cell: Any) -> Any:

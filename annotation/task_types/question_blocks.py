@@ -99,13 +99,15 @@ class QuestionBlocksWidget(forms.Widget):
             for field in form.fields.values():
                 field.disabled = True
                 field.widget.attrs["disabled"] = True
+        answers = answers if isinstance(answers, list) else []
+        words = [f"{answer:g}" if isinstance(answer, float) else str(answer) for answer in answers]
         return {
             "prefix": prefix,
             "number": number + 1,
             "row": row,
             "required": row.get("required", True),
             "condition": asked,
-            "answers": " | ".join(_word(answer) for answer in answers) if isinstance(answers, list) else "",
+            "answers": " | ".join(words),
             "settings": form,
         }
 
@@ -123,7 +125,3 @@ def _number(text: str) -> float | str:
     except ValueError:
         return text
     return int(number) if number.is_integer() else number
-
-
-def _word(answer: object) -> str:
-    return f"{answer:g}" if isinstance(answer, float) else str(answer)

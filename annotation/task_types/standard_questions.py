@@ -137,31 +137,35 @@ def _demographics() -> list[Record]:
     ]
 
 
-def _language() -> list[Record]:
-    return [_native_language(), _proficiency()]
-
-
-def _expertise() -> list[Record]:
-    return [
-        _experience(),
-        _choice("reading", _("How often do you read longer texts, such as articles, stories or books?"), READING),
-        _choice("ai_texts", _("How often do you use programs that write texts, such as chatbots?"), READING),
-    ]
-
-
-def _attention() -> list[Record]:
-    question = _("To show that you read each question, please choose “Disagree” here.")
-    return [_choice("attention_check", question, AGREEMENT, declines=False)]
-
-
 BLOCKS = {
     block.name: block
     for block in (
         Block(
             "demographics", "Age, gender, languages, country, education, English, experience with texts", _demographics
         ),
-        Block("language", "Native languages and English", _language),
-        Block("expertise", "Experience with texts, reading, use of writing programs", _expertise),
-        Block("attention", "One question that asks for a certain answer", _attention),
+        Block("language", "Native languages and English", lambda: [_native_language(), _proficiency()]),
+        Block(
+            "expertise",
+            "Experience with texts, reading, use of writing programs",
+            lambda: [
+                _experience(),
+                _choice(
+                    "reading", _("How often do you read longer texts, such as articles, stories or books?"), READING
+                ),
+                _choice("ai_texts", _("How often do you use programs that write texts, such as chatbots?"), READING),
+            ],
+        ),
+        Block(
+            "attention",
+            "One question that asks for a certain answer",
+            lambda: [
+                _choice(
+                    "attention_check",
+                    _("To show that you read each question, please choose “Disagree” here."),
+                    AGREEMENT,
+                    declines=False,
+                )
+            ],
+        ),
     )
 }

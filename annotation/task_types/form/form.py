@@ -132,8 +132,10 @@ class FormType(FixedPages):
         return described
 
     def texts(self, config: Json) -> Sequence[Text]:
+        about = [words for name, words in ABOUT.items() if any(record["of"] == name for record in config["questions"])]
+        instructions = f"Read everything on the page. Then answer the questions about {' and '.join(about)}."
         texts = [
-            Text("instructions", "Instructions", _instructions(config), lines=6),
+            Text("instructions", "Instructions", instructions, lines=6),
             Text("title", "Title of the page", "Read and answer"),
             Text("definition", "Definition of what is judged, shown above the texts", "", lines=3, optional=True),
         ]
@@ -224,8 +226,3 @@ def _conditions_first(order: Sequence[int], records: Sequence[Record]) -> list[i
         if number not in depends:
             place(number)
     return placed
-
-
-def _instructions(config: Json) -> str:
-    about = [words for name, words in ABOUT.items() if any(record["of"] == name for record in config["questions"])]
-    return f"Read everything on the page. Then answer the questions about {' and '.join(about)}."

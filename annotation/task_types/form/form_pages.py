@@ -88,8 +88,11 @@ class ItemPages:
         whole = self._questions("item", "", self._texts_of_item(), self.segments[0])
         if self.config["pages"] == "item":
             return [self._page("", self._segments(), whole)]
-        parts = [self._page(f"-part-{number}", [part]) for number, part in enumerate(self._parts(), start=1)]
-        asked = [page for page in parts if page.questions]
+        parts = self._segments()
+        if not self.is_document:  # one part for each text
+            parts = [Segment("", part.blocks, [text], ()) for part in parts for text in part.texts]
+        pages = [self._page(f"-part-{number}", [part]) for number, part in enumerate(parts, start=1)]
+        asked = [page for page in pages if page.questions]
         return [*asked, self._page("-whole", self._segments(ask=False), whole)] if whole or not asked else asked
 
     def _page(self, ending: str, segments: Sequence[Segment], whole: Sequence[Part] = ()) -> Page:
@@ -113,13 +116,6 @@ class ItemPages:
 
     def _segments(self, *, ask: bool = True) -> list[Segment]:
         return [self._segment(number, ask=ask) for number in range(len(self.segments))]
-
-    def _parts(self) -> list[Segment]:
-        """One part for each segment of a document, else one for each text."""
-        segments = self._segments()
-        if self.is_document:
-            return segments
-        return [Segment("", segment.blocks, [text], ()) for segment in segments for text in segment.texts]
 
     def _segment(self, number: int, *, ask: bool) -> Segment:
         cells, name = self.segments[number], str(number + 1) if self.is_document else ""

@@ -164,34 +164,29 @@ def _no_single_text(config: Json, of: str) -> str:
 NOUNS = {"text": "texts", "audio": "recordings", "video": "videos", "image": "images"}
 
 
-def _needs_words(record: Record) -> bool:
-    """Whether a question of this kind draws the texts that it is about."""
-    question = build(record)
-    return question.shows_text or question.of_one_text
-
-
 def _question_problems(config: Json) -> Iterator[str]:
     """Questions about what the study does not show, and conditions on answers about something else."""
     records: Sequence[Record] = config["questions"]
     about = {question.topic: record["of"] for record in records for question in build(record).questions}
     for number, record in enumerate(records, start=1):
-        start = f"Question {number} ({record['topic']})"
+        start, built = f"Question {number} ({record['topic']})", build(record)
         if record["of"] == "text" and not config["texts"]:
             yield f"{start} is about each text, but the study names no column with texts."
         elif record["of"] == "segment" and not config.get("document"):
             yield f"{start} is about each segment, but the study names no column in document."
-        elif build(record).of_one_text and (what := _no_single_text(config, record["of"])):
+        elif built.of_one_text and (what := _no_single_text(config, record["of"])):
             yield f"{start} needs a single text. {what}"
         if record["topic"] == "playing" and {config["texts_as"], *(row["as"] for row in config.get("shown") or ())} & {
             "audio",
             "video",
         }:
             yield f"{start}: the page records under “playing” what people played. Choose another topic."
-        if config["texts_as"] != "text" and record["of"] != "segment" and _needs_words(record):
+        needs_words = built.shows_text or built.of_one_text
+        if config["texts_as"] != "text" and record["of"] != "segment" and needs_words:
             what = f"needs texts, but the columns in texts hold {NOUNS[config['texts_as']]}"
             yield f"{start}: the kind {record['kind']} {what}. Ask about each with a scale, and “of: text”."
         taken = {ID, *config["texts"], *(row["field"] for row in config.get("shown") or ()), config.get("document")}
-        for question in build(record).questions:
+        for question in built.questions:
             if (column := question.given_column) and column in taken:
                 yield f"{start}: the column “{column}” is used for something else. Choose another."
         for asked in record["shown_if"]:

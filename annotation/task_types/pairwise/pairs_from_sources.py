@@ -44,10 +44,14 @@ def sample_pairs(samples: Sequence[SampleRow], options: Json) -> tuple[list[Sour
     The second result is how many samples are in no pair.
     """
     several = len({sample.model for sample in samples}) > 1
+    named = (options["system_1"], options["system_2"])
     by_system: dict[str, list[SampleRow]] = defaultdict(list)
     for sample in samples:
         if sample_text(sample.text):
-            by_system[_system(sample, options, several)].append(sample)
+            # The name in the options that matches; otherwise the decoder, with the model if there are several.
+            full_name = f"{sample.model}:{sample.decoder}"
+            name = next((name for name in (full_name, sample.decoder, sample.model) if name in named), "")
+            by_system[name or (full_name if several else sample.decoder)].append(sample)
     systems = [options["system_1"], options["system_2"]] if options["system_1"] else list(by_system)
     rows = []
     for one, two in combinations(systems, 2):
@@ -62,14 +66,6 @@ def sample_pairs(samples: Sequence[SampleRow], options: Json) -> tuple[list[Sour
             }
             rows.append(SourceRow(cells, (first.id, second.id)))
     return rows, len(samples) - len({source for row in rows for source in row.sources})
-
-
-def _system(sample: SampleRow, options: Json, several: bool) -> str:
-    """The name in the options that matches the sample; otherwise its decoder, with its model if there are several."""
-    full_name = f"{sample.model}:{sample.decoder}"
-    named_systems = (options["system_1"], options["system_2"])
-    named = next((name for name in (full_name, sample.decoder, sample.model) if name in named_systems), "")
-    return named or (full_name if several else sample.decoder)
 
 
 def output_pairs(outputs: Sequence[SourceOutput]) -> list[SourceRow]:

@@ -103,43 +103,49 @@ def _webhook_page(request: SignedIn, study: Study, shown_webhook: Webhook, **mor
     return study_page(request, study, "webhooks/webhook.html", context, section=SECTION, status=status)
 
 
-def _acts(act: Callable[[Webhook, str], str], *, back_to_list: bool = False) -> Callable[..., HttpResponseBase]:
+def _acts(*, back_to_list: bool = False) -> Callable[[Callable[[Webhook, str], str]], Callable[..., HttpResponseBase]]:
     """A view for POST only that does this with a webhook and shows the sentence, or why it is impossible."""
 
-    @require_POST
-    @member()
-    def view(request: SignedIn, study: Study, pk: int) -> HttpResponse:
-        acted_on = get_object_or_404(Webhook.objects.select_related("study"), pk=pk, study=study)
-        try:
-            messages.success(request, act(acted_on, request.user.get_username()))
-        except Refused as refused:
-            say_refused(request, refused)
-        return redirect("console_webhooks", study.slug) if back_to_list else redirect("console_webhook", study.slug, pk)
+    def view_of(act: Callable[[Webhook, str], str]) -> Callable[..., HttpResponseBase]:
+        @require_POST
+        @member()
+        def view(request: SignedIn, study: Study, pk: int) -> HttpResponse:
+            acted_on = get_object_or_404(Webhook.objects.select_related("study"), pk=pk, study=study)
+            try:
+                messages.success(request, act(acted_on, request.user.get_username()))
+            except Refused as refused:
+                say_refused(request, refused)
+            if back_to_list:
+                return redirect("console_webhooks", study.slug)
+            return redirect("console_webhook", study.slug, pk)
 
-    return view
+        return view
+
+    return view_of
 
 
-def _pause(webhook: Webhook, actor: str) -> str:
+@_acts()
+def pause(webhook: Webhook, actor: str) -> str:
     managing.set_active(webhook=webhook, active=False, actor=actor)
     return "Paused: nothing is sent, and what happens in the meantime is not sent later."
 
 
-def _resume(webhook: Webhook, actor: str) -> str:
+@_acts()
+def resume(webhook: Webhook, actor: str) -> str:
     managing.set_active(webhook=webhook, active=True, actor=actor)
     return "Messages are sent again."
 
 
-def _test(webhook: Webhook, actor: str) -> str:
+@_acts()
+def test(webhook: Webhook, actor: str) -> str:
     managing.send_test(webhook=webhook)
     return "A test is on its way. Reload this page in a few seconds to see the answer."
 
 
-def _delete(webhook: Webhook, actor: str) -> str:
+@_acts(back_to_list=True)
+def delete(webhook: Webhook, actor: str) -> str:
     managing.delete_webhook(webhook=webhook, actor=actor)
     return "The webhook is deleted, with its messages."
-
-
-pause, resume, test, delete = _acts(_pause), _acts(_resume), _acts(_test), _acts(_delete, back_to_list=True)
 
 
 @require_POST

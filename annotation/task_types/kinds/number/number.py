@@ -104,7 +104,8 @@ class NumberQuestion(Question):
             return None
         number = number_typed(raw)
         if number is None:
-            raise AnswerError(gettext("Please enter a number, such as %(example)s.") % {"example": self._example()})
+            example = f"{self.min_value:g}" if self.min_value is not None else "12"
+            raise AnswerError(gettext("Please enter a number, such as %(example)s.") % {"example": example})
         if round(number, self.decimals) != number:
             most = ngettext(
                 "Please use at most %(most)s digit after the decimal point.",
@@ -118,9 +119,6 @@ class NumberQuestion(Question):
         if self.max_value is not None and number > self.max_value:
             raise AnswerError(gettext("Please enter a number of at most %(high)s.") % {"high": f"{self.max_value:g}"})
         return number
-
-    def _example(self) -> str:
-        return f"{self.min_value:g}" if self.min_value is not None else "12"
 
     def typed(self, answer: Answer) -> dict[str, str]:
         return {self.key: f"{answer:.{self.decimals}f}" if isinstance(answer, int | float) else ""}

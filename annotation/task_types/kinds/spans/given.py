@@ -100,22 +100,14 @@ def traced(spans: Sequence[Span], given: Sequence[Span]) -> list[Span]:
     a character with it. The others are the worker's own."""
     left = dict(enumerate(given, start=1))
     origins: dict[int, Span] = {}
-    rules: list[Callable[[Span, Span], bool]] = [_is_same, _is_at_same_place, _shares_a_character]
+    rules: list[Callable[[Span, Span], bool]] = [
+        lambda span, mark: span == mark,
+        lambda span, mark: (span.start, span.end, span.missing) == (mark.start, mark.end, mark.missing),
+        lambda span, mark: span.start < mark.end and mark.start < span.end,
+    ]
     for agrees in rules:
         for index, span in enumerate(spans):
             number = next((number for number, mark in left.items() if index not in origins and agrees(span, mark)), 0)
             if number:
                 origins[index] = replace(span, given=number, changed=left.pop(number) != span)
     return [origins.get(index, span) for index, span in enumerate(spans)]
-
-
-def _is_same(span: Span, mark: Span) -> bool:
-    return span == mark
-
-
-def _is_at_same_place(span: Span, mark: Span) -> bool:
-    return (span.start, span.end, span.missing) == (mark.start, mark.end, mark.missing)
-
-
-def _shares_a_character(span: Span, mark: Span) -> bool:
-    return span.start < mark.end and mark.start < span.end

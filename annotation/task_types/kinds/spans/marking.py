@@ -42,9 +42,12 @@ class Marking:
             self._known(label or "", self.labels)
         if words == MISSING and self.missing:
             return Span(len(self.text), len(self.text), severity, label or "", missing=True)
-        places = (int(start), int(end)) if start else self._found(words)
-        self._check(*places)
-        return Span(*places, severity, label or "")
+        first, last = (int(start), int(end)) if start else self._found(words)
+        if not 0 <= first < last <= len(self.text):
+            raise AnswerError(gettext("A mark is outside the text. Please mark the words again."))
+        if not (is_between_characters(self.text, first) and is_between_characters(self.text, last)):
+            raise AnswerError(gettext("A mark begins or ends inside a character. Please mark the words again."))
+        return Span(first, last, severity, label or "")
 
     def _known(self, name: str, names: Collection[str]) -> None:
         if name not in names:
@@ -62,12 +65,6 @@ class Marking:
             raise AnswerError(what % {"words": words[:60], "count": count})
         start = self.text.index(words)
         return start, start + len(words)
-
-    def _check(self, start: int, end: int) -> None:
-        if not 0 <= start < end <= len(self.text):
-            raise AnswerError(gettext("A mark is outside the text. Please mark the words again."))
-        if not (is_between_characters(self.text, start) and is_between_characters(self.text, end)):
-            raise AnswerError(gettext("A mark begins or ends inside a character. Please mark the words again."))
 
 
 def overlapping(spans: Sequence[Span]) -> bool:
