@@ -25,10 +25,6 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 Env = MutableMapping[str, Any]
 
 
-def _is_safe_link(url: str) -> bool:
-    return url.lower().startswith(LINKS)
-
-
 def _link(renderer: RendererHTML, tokens: Sequence[Token], index: int, options: OptionsDict, env: Env) -> str:
     """A link opens in a new tab, so that workers do not lose their page."""
     tokens[index].attrSet("target", "_blank")
@@ -45,7 +41,7 @@ def _heading(renderer: RendererHTML, tokens: Sequence[Token], index: int, option
 
 
 _PARSER = MarkdownIt("zero", {"html": False, "breaks": True}).enable(RULES)
-_PARSER.validateLink = _is_safe_link  # type: ignore[method-assign]
+_PARSER.validateLink = lambda url: url.lower().startswith(LINKS)  # type: ignore[method-assign]
 _PARSER.add_render_rule("link_open", _link)
 _PARSER.add_render_rule("heading_open", _heading)
 _PARSER.add_render_rule("heading_close", _heading)

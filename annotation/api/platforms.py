@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from annotation.api.fields import Money
 from annotation.api.roles import EDITS
 from annotation.api.views import Endpoint
-from annotation.models import Assignment, OutsideAssignment, PlatformJob, Study
+from annotation.models import OutsideAssignment, PlatformJob, Study
 from annotation.platforms import PlatformTrouble, all_platforms, connect, connect_account, link
 from annotation.platforms.base import Platform
 from annotation.platforms.costs import Cost
@@ -200,7 +200,14 @@ class Differences(Endpoint):
         differing = differences.differences(self.study(EDITS))
         return Response(
             {
-                "here_only": [_here_only(work) for work in differing.here_only[:MOST_ROWS]],
+                "here_only": [
+                    {
+                        "assignment": work.pk,
+                        "platform_id": work.platform_assignment_id,
+                        "worker": work.participant.pseudonym,
+                    }
+                    for work in differing.here_only[:MOST_ROWS]
+                ],
                 "there_only": [
                     {"outside": outside.pk, "platform_id": outside.external_id, "state": outside.state}
                     for outside in differing.there_only[:MOST_ROWS]
@@ -216,11 +223,6 @@ class Differences(Endpoint):
                 },
             }
         )
-
-
-def _here_only(work: Assignment) -> dict[str, Any]:
-    worker = work.participant.pseudonym
-    return {"assignment": work.pk, "platform_id": work.platform_assignment_id, "worker": worker}
 
 
 def connected(name: str, study: Study) -> Platform:

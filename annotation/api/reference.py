@@ -62,7 +62,13 @@ def operations_by_subject(document: Node) -> dict[str, list[Operation]]:
 
 def shapes(document: Node) -> dict[str, list[Field]]:
     """The keys of each shape, by its name."""
-    return {name: list(_fields(schema)) for name, schema in sorted(document["components"]["schemas"].items())}
+    return {
+        name: [
+            Field(field, *type_in_words(part), field in schema.get("required", ()), part.get("description", ""))
+            for field, part in schema.get("properties", {}).items()
+        ]
+        for name, schema in sorted(document["components"]["schemas"].items())
+    }
 
 
 def _operation(path: str, method: str, operation: Node) -> Operation:
@@ -95,12 +101,6 @@ def _bodies(title: str, node: Node) -> Iterator[Body]:
         yield Body(title, media_type, *type_in_words(media.get("schema", {})))
     if title and not content:
         yield Body(title, "", node.get("description", "") or "no body", "")
-
-
-def _fields(schema: Node) -> Iterator[Field]:
-    required = schema.get("required", ())
-    for name, part in schema.get("properties", {}).items():
-        yield Field(name, *type_in_words(part), name in required, part.get("description", ""))
 
 
 def type_in_words(schema: Node) -> tuple[str, str]:

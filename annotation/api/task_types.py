@@ -98,25 +98,22 @@ class OneTaskType(Endpoint):
             task = get_type(name)
         except UnknownTaskType as error:
             raise Http404(str(error)) from None
-        return Response(TaskTypeShape(_described(task)).data)
-
-
-def _described(task: TaskType) -> dict[str, Any]:
-    config, rows = default_config(task), sample_rows(task, default_config(task))
-    names = {name: getattr(task, name) for name in ("name", "title", "summary", "group", "source", "for_members")}
-    run_options = fields_schema(task.sample_form.base_fields) if task.sample_form else None
-    slug = f"my-{task.name}".replace("_", "-")
-    return names | {
-        "settings": settings_schema(task),
-        "defaults": config,
-        "columns": task.columns(config),
-        "questions": task.describe_questions(config, whole_texts(task, config)),
-        "texts": task.texts(config),
-        "rows": rows,
-        "takes_outputs": list(task.takes_outputs),
-        "run_options": None if run_options is None else {"type": "object", "properties": run_options},
-        "example": {"slug": slug, "task_type": task.name, "title": "My study", "items": rows},
-    }
+        config, rows = default_config(task), sample_rows(task, default_config(task))
+        names = {name: getattr(task, name) for name in ("name", "title", "summary", "group", "source", "for_members")}
+        run_options = fields_schema(task.sample_form.base_fields) if task.sample_form else None
+        slug = f"my-{task.name}".replace("_", "-")
+        described = names | {
+            "settings": settings_schema(task),
+            "defaults": config,
+            "columns": task.columns(config),
+            "questions": task.describe_questions(config, whole_texts(task, config)),
+            "texts": task.texts(config),
+            "rows": rows,
+            "takes_outputs": list(task.takes_outputs),
+            "run_options": None if run_options is None else {"type": "object", "properties": run_options},
+            "example": {"slug": slug, "task_type": task.name, "title": "My study", "items": rows},
+        }
+        return Response(TaskTypeShape(described).data)
 
 
 def settings_schema(task: TaskType) -> dict[str, Any]:

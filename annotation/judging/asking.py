@@ -93,7 +93,9 @@ def _scored(judge: Judge, backend: Backend, ask: Ask) -> Told:
                 told.read = chances
                 return told
             told.chances[one.question.key] = {_written(value): chance for value, chance in chances}
-            values[one.name] = _drawn(judge, ask, one, chances)
+            rng = drawn_from(judge.seed, ask.item, ask.sample, due.number, one.name, ask.attempt)
+            options, weights = zip(*chances, strict=True)
+            values[one.name] = rng.choices(options, weights)[0]
             continue
         outcome = backend.generate([_request(judge, ask, prompt, one.name)])[0]
         told = _with_counts(told, outcome)
@@ -131,12 +133,6 @@ def renormalised(log_ps: Sequence[float], temperature: float) -> list[float]:
     weights = [math.exp((log_p - best) / temperature) for log_p in log_ps]
     total = sum(weights)
     return [weight / total for weight in weights]
-
-
-def _drawn(judge: Judge, ask: Ask, one: AskedQuestion, chances: Sequence[tuple[Any, float]]) -> Any:
-    rng = drawn_from(judge.seed, ask.item, ask.sample, ask.due.number, one.name, ask.attempt)
-    values, weights = zip(*chances, strict=True)
-    return rng.choices(values, weights)[0]
 
 
 def _request(judge: Judge, ask: Ask, prompt: Prompt, key: Any) -> Request:

@@ -133,7 +133,9 @@ def create_judge(*, study: Study, settings: JudgeSettings, actor: str) -> Judge:
     except IntegrityError:
         what = f"The study has a judge “{judge.name}”."
         raise invalid("name", what, "Give this one another name.") from None
-    _insert(_places(planned))
+    places = _places(planned)
+    while batch := list(islice(places, AT_ONCE)):
+        JudgePlace.objects.bulk_create(batch)
     expected = planned.forecast
     record(
         study=study,
@@ -251,8 +253,3 @@ def _places(planned: PlannedJudge) -> Iterator[JudgePlace]:
             order = arranged(planned.instrument, item, slot=sample, seed=judge.seed)
             yield JudgePlace(judge=judge, item=item, position=position, sample=sample, order=order)
             position += 1
-
-
-def _insert(places: Iterator[JudgePlace]) -> None:
-    while batch := list(islice(places, AT_ONCE)):
-        JudgePlace.objects.bulk_create(batch)

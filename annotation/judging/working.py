@@ -22,7 +22,7 @@ from annotation.instrument import Instrument
 from annotation.judging import queueing
 from annotation.judging.asking import Ask, Told, ask_all
 from annotation.judging.forecast import cost_of, tokens_of
-from annotation.judging.judged_pages import DuePage, Hit
+from annotation.judging.judged_pages import Hit
 from annotation.judging.reading_answers import Problem
 from annotation.judging.rendered_page import CannotJudge
 from annotation.models import Judge, JudgeAnswer, JudgePlace, JudgeRating
@@ -161,7 +161,10 @@ class Work:
         tokens_in, tokens_out = used_tokens(judge)
         for number, ask in enumerate(asks):
             tokens_in += tokens_of(judge, ask.due)
-            tokens_out += judge.max_tokens * (1 if judge.method == Judge.Method.JSON else _written_questions(ask.due))
+            n_texts = 1  # that the model writes: one with all answers, or one for each question without fixed answers
+            if judge.method != Judge.Method.JSON:
+                n_texts = sum(not one.task.values for one in ask.due.read.asked)
+            tokens_out += judge.max_tokens * n_texts
             over_tokens = judge.cap_tokens is not None and tokens_in + tokens_out > judge.cap_tokens
             over_cost = judge.cap_usd is not None and cost_of(judge, tokens_in, tokens_out) > judge.cap_usd
             if over_tokens or over_cost:
@@ -301,7 +304,3 @@ def used_tokens(judge: Judge) -> tuple[int, int]:
 def storable(text: str) -> str:
     """The text without what no database stores."""
     return text.replace("\x00", "").encode("utf-8", "replace").decode()
-
-
-def _written_questions(due: DuePage) -> int:
-    return sum(not one.task.values for one in due.read.asked)

@@ -148,15 +148,20 @@ def fingerprint(study: Study) -> str:
         )
     ]
     # Rewards are in no report.
-    extra = Payment.objects.filter(study=study).exclude(kind=Payment.Kind.REWARD).aggregate(n=Count("pk"))
+    counted.append(Payment.objects.filter(study=study).exclude(kind=Payment.Kind.REWARD).aggregate(n=Count("pk")))
     # Without the arms' ``n_enrolled``: it changes with every new participant, and no report shows it.
     arms = Arm.objects.filter(study=study).values("name", "config", "texts", "reward", "wanted")
+    replies, tries = QuestionnaireReply.objects.filter(study=study), TriedPage.objects.filter(study=study)
+    # Whoever is turned away by their answers has sent one, too. No query where nothing of the kind can be sent.
+    count_and_last = {"n": Count("pk"), "last": Max("pk")}
+    counted.append(replies.aggregate(**count_and_last) if asked_around(study) else {})
+    counted.append(tries.aggregate(**count_and_last) if can_try(study) else {})
     state = {
         "version": VERSION,
         "pk": study.pk,
         "study": model_to_dict(study, exclude=["members", "exclude_studies"]),
         "arms": list(arms.order_by("position")),
-        "counted": [*counted, extra, _replies(study), _tries(study)],
+        "counted": counted,
         "redacted": Participant.objects.filter(study=study).exclude(redacted_at=None).count(),
         # A sync changes what is confirmed without a new submission or review.
         "left out": left_out_submissions(study).aggregate(n=Count("pk"), sum=Sum("pk")),
@@ -171,18 +176,6 @@ def _state_of_file(name: str) -> list[str | int]:
         return []
     path = Path(name).expanduser()
     return [name, path.stat().st_mtime_ns] if path.is_file() else [name]
-
-
-def _replies(study: Study) -> dict[str, int | None]:
-    """Whoever is turned away by their answers has sent one, too. No query if nothing is asked around the tasks."""
-    if not asked_around(study):
-        return {}
-    return QuestionnaireReply.objects.filter(study=study).aggregate(n=Count("pk"), last=Max("pk"))
-
-
-def _tries(study: Study) -> dict[str, int | None]:
-    """The answers of the training and those before an explanation. No query if the study has neither."""
-    return TriedPage.objects.filter(study=study).aggregate(n=Count("pk"), last=Max("pk")) if can_try(study) else {}
 
 
 def look(subject: Subject) -> Kept:

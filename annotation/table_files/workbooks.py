@@ -150,7 +150,9 @@ def _rows(sheet: Any, name: str, problems: Problems) -> Table:
     budget = TextBudget()
     in_header = 0
     for number, cells in enumerate(sheet.iter_rows()):
-        texts = _trimmed([_text(cell, number, columns, problems) for cell in cells])
+        texts = [_text(cell, number, columns, problems) for cell in cells]
+        while texts and not texts[-1]:
+            texts.pop()
         if not any(texts):
             if number > MAX_ROWS:
                 check_size(number, 1)
@@ -185,13 +187,6 @@ def _rows(sheet: Any, name: str, problems: Problems) -> Table:
     if not rows:
         raise no_rows("below the header")
     return Table(columns, rows, name)
-
-
-def _trimmed(texts: list[str]) -> list[str]:
-    """The cells of a row up to the last one with text."""
-    while texts and not texts[-1]:
-        texts.pop()
-    return texts
 
 
 def _text(cell: Any, number: int, columns: Sequence[str], problems: Problems) -> str:

@@ -11,7 +11,6 @@ from annotation.task_types.base import Answers, Page
 from annotation.task_types.checks import check_of
 from annotation.task_types.items import ItemData, Json
 from annotation.task_types.other_answers import answers_in_order, other_answers
-from annotation.task_types.questions import Answer
 from annotation.task_types.simulation import SimulatedWorker
 from annotation.work.judging import Judge
 
@@ -58,14 +57,12 @@ def best_attempt(instrument: Instrument, item: ItemData, order: Json | None = No
                     if tries >= MOST_TRIES or not best.badness:
                         return best
                     tries += 1
-                    again = _walk(instrument, item, _with(best.answers, step, question.key, answer), order)
+                    changed = {**best.answers[step], question.key: answer}
+                    answers = [*best.answers[:step], changed, *best.answers[step + 1 :]]
+                    again = _walk(instrument, item, answers, order)
                     if again is not None and again.badness < best.badness:
                         best, better = again, True
     return best
-
-
-def _with(answers: Sequence[Answers], step: int, key: str, answer: Answer) -> list[Answers]:
-    return [{**page, key: answer} if number == step else page for number, page in enumerate(answers)]
 
 
 def _walk(instrument: Instrument, item: ItemData, planned: Sequence[Answers], order: Json | None) -> Attempt | None:

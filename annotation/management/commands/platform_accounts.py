@@ -22,7 +22,11 @@ class Command(ActionCommand):
                 account.platform,
                 account.owner_name,
                 f"…{account.last_four}",
-                "retired" if account.retired_at else _checked(account),
+                "retired"
+                if account.retired_at
+                else moment_in_utc(account.checked_at)
+                if account.checked_at
+                else "never",
             )
             for account in PlatformAccount.objects.select_related("user", "team").order_by("slug")
         ]
@@ -35,7 +39,3 @@ class Command(ActionCommand):
             f"{account.slug}: its keys cannot be opened. {account.owner_name.capitalize()} has to enter them again."
             for account in lost
         )
-
-
-def _checked(account: PlatformAccount) -> str:
-    return moment_in_utc(account.checked_at) if account.checked_at else "never"

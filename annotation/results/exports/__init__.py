@@ -178,17 +178,13 @@ def _chunks(
     return WRITERS[format](SHEETS[kind](request))
 
 
-def _besides(study: Study) -> dict[str, Iterator[bytes]]:
-    """Files of a bundle besides its tables."""
-    files = {"events.csv": events_file(study)} if records_edits(study) else {}
-    return files | ({"spans.csv": spans_file(study)} if marks_texts(study) else {})
-
-
 def _bundle(study: Study) -> Iterator[tuple[bytes, int]]:
     from annotation.results.frames import write_study_bundle  # loads pandas
 
+    files = {"events.csv": events_file(study)} if records_edits(study) else {}
+    files |= {"spans.csv": spans_file(study)} if marks_texts(study) else {}
     with tempfile.TemporaryFile() as file:
-        ratings = write_study_bundle(study, file, _besides(study))
+        ratings = write_study_bundle(study, file, files)
         file.seek(0)
         yield b"", ratings
         while piece := file.read(_PIECE):

@@ -81,11 +81,13 @@ def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iter
                 seen = Seen(in_hit.payload, in_hit.place, work.order, topic, target, value)
                 placement = columns.task.placement(seen)
             why_not = reasons.of(submission, pk)
+            width = columns.task.part_texts
+            texts = [*(placement.texts or [criterion.options.get(target, "")]), *[""] * width][:width]
             records.append(
                 [
                     *work.who,
                     *(columns.no_item if in_hit is None else in_hit.cells),
-                    *_part_cells(placement, target, criterion.options.get(target, ""), columns.task.part_texts),
+                    *(placement.item_position, target, *texts, placement.part_position, placement.side),
                     "" if in_hit is None else columns.about,
                     *(topic, scale, criterion.level, criterion.low, criterion.high),
                     *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
@@ -96,11 +98,6 @@ def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iter
                 ]
             )
         yield records
-
-
-def _part_cells(placement: Placement, target: str, option: str, width: int) -> Record:
-    texts = [*(placement.texts or [option]), *[""] * width][:width]
-    return [placement.item_position, target, *texts, placement.part_position, placement.side]
 
 
 def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -> dict[int, Sent]:

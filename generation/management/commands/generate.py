@@ -135,7 +135,13 @@ class Command(ActionCommand):
         base_url: str, key_variable: str, chat: bool, options: list[str], check: bool, live: bool,
     ) -> None:  # fmt: skip
         if live:
-            self._register_live()
+            for way in live_model.register_ways(actor=ACTOR):
+                self.say(output.check_lines(check_model(model_id=way.pk)))
+            fastest = live_model.fastest_way()
+            if fastest is None:
+                what = "The packaged model cannot run here: script/setup --models installs what is missing."
+                raise CommandError(what)
+            self.say([f"The fastest here is {fastest.name}, with {fastest.tokens_per_second:,.0f} tokens a second."])
             return
         if embedded:
             model = registration.ensure_embedded_model(backend=backend or "transformers", actor=ACTOR)
@@ -155,14 +161,6 @@ class Command(ActionCommand):
             self.say([lacking, answer])
             return
         self._check(model)
-
-    def _register_live(self) -> None:
-        for way in live_model.register_ways(actor=ACTOR):
-            self.say(output.check_lines(check_model(model_id=way.pk)))
-        fastest = live_model.fastest_way()
-        if fastest is None:
-            raise CommandError("The packaged model cannot run here: script/setup --models installs what is missing.")
-        self.say([f"The fastest here is {fastest.name}, with {fastest.tokens_per_second:,.0f} tokens a second."])
 
     def check_one(self, *, name: str) -> None:
         self._check(registration.find_model(name))
