@@ -187,7 +187,13 @@ class FactorPages:
                     form.add_error(problem.where, f"{problem.what} {problem.fix}")
             else:
                 del request.session[NEW_SECRET]
-                return self._added(request, codes)
+                # From now on this session counts as verified, and all others end.
+                request.session[second_factor.VERIFIED] = True
+                end_sessions(user=request.user, actor=request.user.get_username(), keep=request.session.session_key)
+                if codes:
+                    return self.render(request, "recovery_codes", {"codes": codes, "is_first": True})
+                messages.success(request, "Added. All your other sessions have ended.")
+                return redirect(f"{self.site}_factors")
         account, server = request.user.get_username(), request.get_host()
         uri = second_factor.uri_of(secret, account=account, server=server)
         context = {
@@ -197,16 +203,6 @@ class FactorPages:
             "uri": uri,
         }
         return self.render(request, "add_app", context, 422 if form.errors else 200)
-
-    def _added(self, request: SignedIn, codes: list[str]) -> HttpResponse:
-        """After a factor was added: from now on this session counts as verified, and all others end."""
-        request.session[second_factor.VERIFIED] = True
-        name = request.user.get_username()
-        end_sessions(user=request.user, actor=name, keep=request.session.session_key)
-        if codes:
-            return self.render(request, "recovery_codes", {"codes": codes, "is_first": True})
-        messages.success(request, "Added. All your other sessions have ended.")
-        return redirect(f"{self.site}_factors")
 
     def new_codes(self, request: SignedIn) -> HttpResponse:
         self._must_be_on()

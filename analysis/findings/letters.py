@@ -43,15 +43,12 @@ def letters_of(order: Sequence[int], different: npt.ArrayLike) -> list[str]:
             columns = [column for column in unique if not any(column < other for other in unique)]
     rank_of = {level: rank for rank, level in enumerate(order)}
     columns.sort(key=lambda column: sorted(rank_of[level] for level in column))
-    return [
-        "".join(_letter(place) for place, column in enumerate(columns) if level in column) for level in sorted(order)
-    ]
-
-
-def _letter(place: int) -> str:
-    """a … z, then a1 … z1."""
-    turn, letter = divmod(place, len(ascii_lowercase))
-    return ascii_lowercase[letter] + (str(turn) if turn else "")
+    letters = []  # a … z, then a1 … z1
+    for place in range(len(columns)):
+        turn, letter = divmod(place, len(ascii_lowercase))
+        letters.append(ascii_lowercase[letter] + (str(turn) if turn else ""))
+    named = list(zip(letters, columns, strict=True))
+    return ["".join(letter for letter, column in named if level in column) for level in sorted(order)]
 
 
 def letters_of_tests(order: Sequence[int], p: npt.ArrayLike, alpha: float) -> list[str]:

@@ -63,17 +63,17 @@ def scorer_of(rerank: Mapping[str, Any]) -> Scorer:
         raise BackendError("A reranking model stays open beside the other: set HITSERVER_MODELS_HELD to 2 or more.")
     if model is None:
         raise BackendError(f"There is no model {rerank['model']} to score with; register it under this name.")
-    return lambda prompt, texts: _log_ps(open_models.backend_of(model), prompt, texts)
 
+    def mean_log_ps(prompt: str, texts: Sequence[str]) -> list[float]:
+        """The mean log p of each text's tokens; −∞ for a text that cannot be scored."""
+        scoring: Any = import_module("generation.backends.scoring")
+        scores = [-math.inf] * len(texts)
+        for number, score in scoring.score_texts(open_models.backend_of(model), [(prompt, text) for text in texts]):
+            if isinstance(score, scoring.TextScore):
+                scores[number] = score.log_p / len(score.token_log_ps)
+        return scores
 
-def _log_ps(backend: Backend, prompt: str, texts: Sequence[str]) -> list[float]:
-    """The mean log p of each text's tokens; −∞ for a text that cannot be scored."""
-    scoring: Any = import_module("generation.backends.scoring")
-    scores = [-math.inf] * len(texts)
-    for number, score in scoring.score_texts(backend, [(prompt, text) for text in texts]):
-        if isinstance(score, scoring.TextScore):
-            scores[number] = score.log_p / len(score.token_log_ps)
-    return scores
+    return mean_log_ps
 
 
 def _function(name: str) -> Scorer:

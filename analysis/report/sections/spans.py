@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.description import Factor
 from analysis.factors import level_names
 from analysis.report.blocks import Fold, Note, Section
 from analysis.report.source import Source
@@ -31,7 +30,9 @@ def make_section(source: Source, *, topic: str) -> Section:
     rows = rows.assign(spans=pd.Series([spans_in(text) for text in rows["text"]], index=rows.index, dtype=object))
     factor = next((factor for factor in source.factors if factor.of in ("item", "part")), None)
     name = factor.name if factor else "text"
-    levels = _levels(source, factor, rows)
+    levels = pd.Series(ALL, index=rows.index)
+    if factor is not None:
+        levels = level_names(source.data, factor, rows).replace("", ALL)
     records = [_marks_of(level, rows[levels == level]) for level in sorted(set(levels))]
     labels = [record for level in sorted(set(levels)) for record in _labels_of(level, rows[levels == level])]
     section.data |= {"levels": records, "labels": labels}
@@ -62,12 +63,6 @@ def make_section(source: Source, *, topic: str) -> Section:
             Fold("Agreement by severity and label", [_agreement_table("Agreement on some marks", single, of="Marks")])
         )
     return section
-
-
-def _levels(source: Source, factor: Factor | None, rows: pd.DataFrame) -> pd.Series:
-    if factor is None:
-        return pd.Series(ALL, index=rows.index)
-    return level_names(source.data, factor, rows).replace("", ALL)
 
 
 def _marks_of(level: str, rows: pd.DataFrame) -> dict[str, Any]:
