@@ -69,7 +69,12 @@ class Pages(BasePagination):
         forward = cursor is None or cursor.forward
         if isinstance(queryset, QuerySet):
             self.count = queryset.count() if self.counted else None
-            rows = self._rows(queryset, cursor, limit + 1)
+            name = self.key.removeprefix("-")
+            ascending = (self.key == name) == forward
+            if cursor:
+                queryset = queryset.filter(**{f"{name}__{'gt' if ascending else 'lt'}": cursor.key})
+            ordered = queryset.order_by(name if ascending else f"-{name}")[: limit + 1]
+            rows = [(cast("int", getattr(row, name)), row) for row in ordered]
         else:
             self.count = len(queryset) if self.counted else None
             pairs = list(enumerate(queryset, 1))
@@ -82,16 +87,6 @@ class Pages(BasePagination):
         self.next = Cursor(True, rows[-1][0]) if rows and (more or not forward) else None
         self.previous = Cursor(False, rows[0][0]) if rows and (cursor if forward else more) else None
         return [row for _, row in rows]
-
-    def _rows(self, queryset: QuerySet[Any], cursor: Cursor | None, most: int) -> list[tuple[int, Any]]:
-        """The rows from the cursor on in its direction, with their keys."""
-        name = self.key.removeprefix("-")
-        ascending = self.key == name
-        if cursor:
-            ascending = ascending == cursor.forward
-            queryset = queryset.filter(**{f"{name}__{'gt' if ascending else 'lt'}": cursor.key})
-        ordered = queryset.order_by(name if ascending else f"-{name}")[:most]
-        return [(cast("int", getattr(row, name)), row) for row in ordered]
 
     def get_paginated_response(self, data: Any) -> Response:
         links = {"next": self._link(self.next), "previous": self._link(self.previous)}

@@ -51,7 +51,11 @@ class RedactActions:
         dry_run: bool,
     ) -> None:
         if again:
-            self.say(self._again(dry_run=dry_run))
+            undone = undone_redactions()
+            for participant in undone if not dry_run else ():
+                redact(participants=[participant], actor=self.actor)
+            verb = "would be deleted" if dry_run else "are deleted"
+            self.say([f"The data of {counted(len(undone), 'worker')} {verb} again."])
         elif vacuum:
             if not overwrite_deleted():
                 raise CommandError("The database could not be vacuumed now. Stop the server, then try again.")
@@ -76,14 +80,6 @@ class RedactActions:
             return
         refuse_if_any([problem for participant in chosen for problem in preview(participant).problems])
         yield from redacted_lines(redact(participants=chosen, actor=self.actor))
-
-    def _again(self, *, dry_run: bool) -> Iterator[str]:
-        undone = undone_redactions()
-        verb = "would be deleted" if dry_run else "are deleted"
-        for participant in undone:
-            if not dry_run:
-                redact(participants=[participant], actor=self.actor)
-        yield f"The data of {counted(len(undone), 'worker')} {verb} again."
 
 
 def redacted_lines(done: Redacted) -> Iterator[str]:

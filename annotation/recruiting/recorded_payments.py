@@ -3,7 +3,6 @@ twice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 
 from django.db import transaction
@@ -99,19 +98,12 @@ def settle_approvals(*, study: Study, actor: str) -> int:
         keys = [f"{verb}/{pk}" for pk in chunk for verb in ("approve", "override")]
         calls = PlatformCall.objects.filter(key__in=keys).exclude(state=PlatformCall.State.DONE)
         calls.update(state=PlatformCall.State.DONE, done_at=timezone.now())
-        new += _store_rewards(chunk, actor)
-    return new
-
-
-@transaction.atomic
-def _store_rewards(ids: Sequence[int], actor: str) -> int:
-    """Store the payments in one transaction: waiting for the disk after each of 2,000 would take minutes."""
-    new = 0
-    rows = OutsideAssignment.objects.filter(pk__in=ids).order_by("posting", "pk")
-    for outside in rows.select_related("posting__study", "posting__hit"):
-        payment = record_reward(outside=outside, actor=actor)
-        if payment is not None:
-            detail = {"assignment": outside.external_id, "amount": str(payment.amount)}
-            record(study=outside.posting.study, actor=actor, action="paid on the platform", **detail)
-            new += 1
+        rows = OutsideAssignment.objects.filter(pk__in=chunk).order_by("posting", "pk")
+        with transaction.atomic():  # one for all: waiting for the disk after each of 2,000 would take minutes
+            for outside in rows.select_related("posting__study", "posting__hit"):
+                payment = record_reward(outside=outside, actor=actor)
+                if payment is not None:
+                    detail = {"assignment": outside.external_id, "amount": str(payment.amount)}
+                    record(study=outside.posting.study, actor=actor, action="paid on the platform", **detail)
+                    new += 1
     return new

@@ -74,17 +74,11 @@ def questionnaire_rows(study: Study, *, simulated: bool | None = None) -> Iterat
             mark = "" if passed is None else "yes" if passed else "no"
             for question in questions[name]:
                 seconds = float(timing.get(question.key, {}).get("seconds", math.nan))
-                for target, value, text in _stored(question, answers.get(question.key)):
-                    answer = (question.topic, target, value, text, mark, seconds, received_at)
+                stored = answers.get(question.key)
+                for row in question.stored(stored) if stored is not None else ():
+                    value = math.nan if row.value is None else row.value
+                    answer = (question.topic, row.target, value, row.text, mark, seconds, received_at)
                     yield QuestionnaireRow(worker, synthetic, arm, name, attempt, *answer)
-
-
-def _stored(question: Question, answer: Any) -> list[tuple[str, float, str]]:
-    """The answer as ratings store answers; nothing if the question was left out."""
-    if answer is None:
-        return []
-    rows = question.stored(answer)
-    return [(row.target, math.nan if row.value is None else row.value, row.text) for row in rows]
 
 
 def worker_factors(study: Study) -> list[Question]:

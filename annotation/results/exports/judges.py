@@ -46,23 +46,25 @@ def judges_sheet(request: Request) -> Sheet:
     own = merged_columns(columns for _, columns in cells.values())
     names = [*BEFORE, *named_apart(own, (*BEFORE, *AFTER)), *AFTER]
     words = [index for index, column in enumerate(names) if column in _TEXTS or column not in (*BEFORE, *AFTER)]
-    return Sheet(names, words, _batches(study, cells, own))
 
+    def batches() -> Iterator[list[Record]]:
+        instrument = Instrument.of(study)
+        described = instrument.task.describe_questions(instrument.config, instrument.texts)
+        labels = {
+            (question.topic, point.value): point.label
+            for question in described
+            for point in question.ratings_scale.points
+        }
+        ratings = JudgeRating.objects.filter(judge__study=study).order_by("pk").values_list(*_FIELDS)
+        for page in pages_by_pk(ratings, BATCH):
+            records: list[Record] = []
+            for _, judge, model, method, arm, item, sample, question, target, scale, value, text, side, *stated in page:
+                name, columns = cells.get(item, ("", {}))
+                chance, chances = stated
+                label = "" if value is None else labels.get((question, value), "")
+                before = [study.slug, judge, model, method, arm, name, *(columns.get(column, "") for column in own)]
+                after = [sample, question, target, scale, value, label, text, side, chance]
+                records.append([*before, *after, json.dumps(chances) if chances else ""])
+            yield records
 
-def _batches(study: Study, cells: dict[int, tuple[str, dict[str, str]]], own: list[str]) -> Iterator[list[Record]]:
-    instrument = Instrument.of(study)
-    described = instrument.task.describe_questions(instrument.config, instrument.texts)
-    labels = {
-        (question.topic, point.value): point.label for question in described for point in question.ratings_scale.points
-    }
-    rows = JudgeRating.objects.filter(judge__study=study).order_by("pk").values_list(*_FIELDS)
-    for page in pages_by_pk(rows, BATCH):
-        records: list[Record] = []
-        for _, judge, model, method, arm, item, sample, question, target, scale, value, text, side, *stated in page:
-            name, columns = cells.get(item, ("", {}))
-            chance, chances = stated
-            label = "" if value is None else labels.get((question, value), "")
-            before = [study.slug, judge, model, method, arm, name, *(columns.get(column, "") for column in own)]
-            after = [sample, question, target, scale, value, label, text, side, chance]
-            records.append([*before, *after, json.dumps(chances) if chances else ""])
-        yield records
+    return Sheet(names, words, batches())

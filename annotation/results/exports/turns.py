@@ -68,21 +68,21 @@ def turns_sheet(request: Request) -> Sheet:
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} has no turns. Export “long” for what workers answered.")
     places = [index for index, name in enumerate(COLUMNS) if name in _TEXTS]
-    return Sheet(COLUMNS, places, _batches(request, rules))
 
+    def batches() -> Iterator[list[Record]]:
+        no, yes = request.yes_no
+        for stories in story_batches(request, rules):
+            records: list[Record] = []
+            for story in stories:
+                marks = [yes if story.synthetic else no, yes if story.included else no, story.confirmation]
+                name = f"{story.submission} {story.item}".strip()
+                start = [request.study.slug, name, story.submission, story.worker, *marks, story.arm, story.item]
+                for line in story.lines:
+                    chosen = (yes if line.chosen else no) if line.author else None
+                    records.append([*start, line.turn, line.round, line.author, line.text, chosen, line.submitted])
+            yield records
 
-def _batches(request: Request, rules: TurnRules) -> Iterator[list[Record]]:
-    no, yes = request.yes_no
-    for stories in story_batches(request, rules):
-        records: list[Record] = []
-        for story in stories:
-            marks = [yes if story.synthetic else no, yes if story.included else no, story.confirmation]
-            name = f"{story.submission} {story.item}".strip()
-            start = [request.study.slug, name, story.submission, story.worker, *marks, story.arm, story.item]
-            for line in story.lines:
-                chosen = (yes if line.chosen else no) if line.author else None
-                records.append([*start, line.turn, line.round, line.author, line.text, chosen, line.submitted])
-        yield records
+    return Sheet(COLUMNS, places, batches())
 
 
 def story_batches(request: Request, rules: TurnRules) -> Iterator[list[Story]]:
