@@ -14,7 +14,7 @@ from annotation.platforms.base import Platform
 from annotation.platforms.calls import Json
 from annotation.recruiting.offered_work import posted_on
 from annotation.recruiting.platform_calls import make_all
-from annotation.task_types.questions import clean_text
+from annotation.task_types.questions import clean_text, one_line
 from common.problems import Problem, invalid, refuse_if_any
 from common.words import counted
 
@@ -56,7 +56,7 @@ def write_to_workers(
     posting = Posting.objects.filter(study=study, platform=name).exclude(external_id="").order_by("pk").first()
     if posting is None or not platform_class(name).writes:
         raise invalid("platform", "This study is on no platform that passes on messages.", "Write to them yourself.")
-    subject, text = " ".join(clean_text(subject).split()), clean_text(text).strip()
+    subject, text = one_line(subject), clean_text(text).strip()
     refuse_if_any(_problems(subject, text, platform_class(name)))
     pseudonyms = {participant.worker.platform_id: participant.pseudonym for participant in readers(study, pseudonym)}
     if not pseudonyms:

@@ -24,7 +24,7 @@ from annotation.studies.image_checks import BadPicture, Picture, read_picture, r
 from annotation.studies.image_files import store_picture
 from annotation.studies.storing import Frozen
 from annotation.task_types.items import ItemData, Row, RowProblem
-from annotation.task_types.questions import clean_text
+from annotation.task_types.questions import one_line
 from common.problems import Invalid, Problem, invalid
 from common.words import counted
 
@@ -88,7 +88,7 @@ def items_with(media: Media) -> QuerySet[Item]:
 
 def checked_alt(alt: str) -> str:
     """The alternative text, cleaned. Raises Invalid if it is missing or too long."""
-    text = " ".join(clean_text(alt).split())
+    text = one_line(alt)
     if not text:
         raise invalid(ALT, "The image has no alternative text.", NEEDS_ALT)
     if len(text) > MOST_ALT:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from annotation.languages import CATALOGUES
 from annotation.task_types.base import TaskType
-from annotation.task_types.questions import clean_text
+from annotation.task_types.questions import one_line
 from common.languages import marks_in
 from common.problems import Problem, unknown
 
@@ -124,7 +124,7 @@ def check_interface(*, task: TaskType, interface: Mapping[str, object]) -> tuple
             problems.append(unknown(where, source, known))
         elif not isinstance(typed, str):
             problems.append(Problem(where, f"This is {type(typed).__name__}, not text.", "Write text."))
-        elif (wording := " ".join(clean_text(typed).split())) and wording != source:
+        elif (wording := one_line(typed)) and wording != source:
             problems += [Problem(where, what, fix) for what, fix in _faults(known[source], source, wording)]
             clean[source] = wording
     return clean, problems

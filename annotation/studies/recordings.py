@@ -38,7 +38,7 @@ from annotation.studies.recording_checks import (
     words_of_captions,
 )
 from annotation.task_types.items import Column, ItemData, Json, Row, RowProblem
-from annotation.task_types.questions import clean_text
+from annotation.task_types.questions import one_line
 from common.problems import Invalid, invalid
 
 RECORDING = "recording"
@@ -127,7 +127,7 @@ def store_stream(file: IO[bytes], extension: str) -> str:
 
 def _row(study: Study, name: str, key: str, size: int, alt: str, user: User | None) -> Media:
     digest, _, extension = key.partition(".")
-    alt = " ".join(clean_text(alt).split())[:500] or name
+    alt = one_line(alt)[:500] or name
     return Media(
         study=study,
         name=name,
@@ -264,31 +264,19 @@ def attach_recordings(
         media = []
         for number in item.rows:
             cells = row_of[number].cells if number in row_of else {}
-            media.append(_media_of(number, cells, kinds, recordings, images, problems))
+            stored: Json = {}
+            for column, kind in kinds.items():
+                if not (cell := cells.get(column, "").strip()):
+                    continue
+                try:
+                    stored[column] = _stored_in(cell, kind, column, cells, recordings, images)
+                except BadPicture as bad:
+                    problems.append(RowProblem(number, column, bad.what, bad.fix))
+                except Invalid as error:
+                    problems.append(RowProblem(number, column, error.problems[0].what, error.problems[0].fix))
+            media.append(stored)
         with_media.append(replace(item, payload={**item.payload, "media": media}))
     return with_media, problems
-
-
-def _media_of(
-    number: int,
-    cells: Mapping[str, str],
-    kinds: Mapping[str, str],
-    recordings: Recordings,
-    images: Images,
-    problems: list[RowProblem],
-) -> Json:
-    stored: Json = {}
-    for column, kind in kinds.items():
-        cell = cells.get(column, "").strip()
-        if not cell:
-            continue
-        try:
-            stored[column] = _stored_in(cell, kind, column, cells, recordings, images)
-        except BadPicture as bad:
-            problems.append(RowProblem(number, column, bad.what, bad.fix))
-        except Invalid as error:
-            problems.append(RowProblem(number, column, error.problems[0].what, error.problems[0].fix))
-    return stored
 
 
 def _stored_in(

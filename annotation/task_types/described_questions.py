@@ -21,7 +21,7 @@ from django.core.exceptions import ValidationError
 
 from annotation.task_types.kinds import all_kinds, describable_kinds
 from annotation.task_types.question_blocks import QuestionBlocksWidget
-from annotation.task_types.questions import Asked, Group, Question, ShownIf, clean_text
+from annotation.task_types.questions import Asked, Group, Question, ShownIf, one_line
 from annotation.task_types.settings import RESERVED, TOPIC
 
 #: What a study says about a question of any kind.
@@ -113,7 +113,9 @@ class DescribedQuestionsField(forms.Field):
         kind = kinds.get(str(row.get("kind", "")))
         if kind is None or kind.settings_form is None:
             return {}, [f"kind: “{str(row.get('kind', ''))[:40]}” is unknown. The kinds are {', '.join(kinds)}."]
-        common: Record = {"kind": kind.kind, **{name: _text(row.get(name)) for name in ("topic", "question", "help")}}
+        common: Record = {"kind": kind.kind}
+        for name in ("topic", "question", "help"):
+            common[name] = "" if row.get(name) is None else one_line(str(row[name]))
         common |= {"required": row.get("required", True), "shown_if": row.get("shown_if") or {}}
         faults = [*self._common_faults(common, earlier)]
         own = (*COMMON, *self.also, "of") if self.about else (*COMMON, *self.also)
@@ -178,7 +180,3 @@ def _condition_faults(topic: str, asked: str, values: Any, earlier: Earlier) -> 
         if strange:
             possible = ", ".join(f"{value:g}" if isinstance(value, float) else value for value in names)
             yield f"shown_if: “{strange[0]}” is not an answer to “{asked}”. Its answers are {possible}."
-
-
-def _text(value: Any) -> str:
-    return " ".join(clean_text(str(value)).split()) if value is not None else ""

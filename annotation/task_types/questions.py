@@ -382,3 +382,8 @@ def joined_target(*parts: str) -> str:
 def clean_text(raw: str) -> str:
     """``raw`` without control characters (no database stores NUL), with newlines as ``\\n`` and trimmed ends."""
     return _NOT_TEXT.sub("", raw.replace("\r\n", "\n").replace("\r", "\n")).strip()
+
+
+def one_line(raw: str) -> str:
+    """`clean_text` with a single space wherever there is white space."""
+    return " ".join(clean_text(raw).split())

@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
-from annotation.task_types.questions import clean_text
+from annotation.task_types.questions import one_line
 
 _SUGGESTER = re.compile(r"[-a-zA-Z0-9_]{1,60}")
 #: The name of a question in the data.
@@ -165,7 +165,7 @@ class TableField(forms.Field):
             value = ""
         if not isinstance(value, str):
             raise ValidationError(f"{where}: “{str(value)[:40]}” is not text; put it in quotes.", code="text")
-        text = " ".join(clean_text(value).split())
+        text = one_line(value)
         if cell.required and not text:
             raise ValidationError(f"{where} is empty.", code="empty")
         if len(text) > cell.max_length:

@@ -22,7 +22,21 @@ def plan_detection(items: Sequence[ItemData], design: Design, rng: random.Random
     few texts of one kind for that is divided as it is. Raises Invalid if an arm has no texts, or if there are practice
     texts but none for its training.
     """
-    return [hit for arm in design.arms for hit in _of_arm(items, arm, design, random.Random(rng.random()))]
+    hits: list[PlannedHit] = []
+    for arm in design.arms:
+        rng_of_arm = random.Random(rng.random())
+        main = [item for item in items if item.role == "main" and _wants(arm, item)]
+        if not main:
+            what = f"No text fits the domain “{arm.config['domain']}” and the model “{arm.config['model']}”."
+            raise invalid("config", what, "Correct the names, or leave the settings empty.")
+        practice = _practice(items, arm)
+        domains: dict[str, list[ItemData]] = defaultdict(list)
+        for item in main:
+            domains[item.payload["domain"].strip()].append(item)
+        bundles = [bundle for texts in domains.values() for bundle in _of_domain(texts, design, rng_of_arm)]
+        rng_of_arm.shuffle(bundles)
+        hits += [PlannedHit([*practice, *bundle], 1, arm.name) for bundle in bundles]
+    return hits
 
 
 def texts_no_arm_wants(items: Sequence[ItemData], design: Design) -> dict[str, list[str]]:
@@ -43,22 +57,6 @@ def _wants_domain(arm: ArmPlan, item: ItemData) -> bool:
 def _wants(arm: ArmPlan, item: ItemData) -> bool:
     model = arm.config["model"].strip()
     return _wants_domain(arm, item) and (not model or item.payload["source"].strip() in (HUMAN, model))
-
-
-def _of_arm(items: Sequence[ItemData], arm: ArmPlan, design: Design, rng: random.Random) -> list[PlannedHit]:
-    main = [item for item in items if item.role == "main" and _wants(arm, item)]
-    if not main:
-        what = f"No text fits the domain “{arm.config['domain']}” and the model “{arm.config['model']}”."
-        raise invalid("config", what, "Correct the names, or leave the settings empty.")
-    practice = _practice(items, arm)
-    bundles: list[list[str]] = []
-    domains: dict[str, list[ItemData]] = defaultdict(list)
-    for item in main:
-        domains[item.payload["domain"].strip()].append(item)
-    for texts in domains.values():
-        bundles += _of_domain(texts, design, rng)
-    rng.shuffle(bundles)
-    return [PlannedHit([*practice, *bundle], 1, arm.name) for bundle in bundles]
 
 
 def _practice(items: Sequence[ItemData], arm: ArmPlan) -> list[str]:

@@ -89,9 +89,10 @@ def _with_given(config: Json) -> list[Question]:
     return [question for record in config["questions"] for question in build(record).questions if question.given_column]
 
 
-def _given_problems(rows: Sequence[Row], config: Json) -> list[RowProblem]:
-    """What is wrong with the answers that the file brings."""
-    return [
+def read_form_items(rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
+    """Items from all rows: one per row, or one per document with a segment for each of its rows."""
+    items, problems = read_rows(rows, columns_of(config))
+    problems += [
         RowProblem(row.number, column, *wrong)
         for row in rows
         for question in _with_given(config)
@@ -99,12 +100,6 @@ def _given_problems(rows: Sequence[Row], config: Json) -> list[RowProblem]:
         if (cell := row.cells.get(column := given_column(question, name, config), "")).strip()
         if (wrong := question.of_item({name: row.cells.get(name, "")}).check_given(cell))
     ]
-
-
-def read_form_items(rows: Sequence[Row], config: Json) -> tuple[list[ItemData], list[RowProblem]]:
-    """Items from all rows: one per row, or one per document with a segment for each of its rows."""
-    items, problems = read_rows(rows, columns_of(config))
-    problems += _given_problems(rows, config)
     column = config["document"]
     if not column:
         return [_item(item.external_id, [item], config) for item in items], problems

@@ -139,24 +139,19 @@ class RankingQuestion(Question):
             if self.required:
                 raise AnswerError(_("Please give each option a rank."))
             return None
-        if self.ties:
-            return self._places(ranks)
-        each_rank_once = [str(rank) for rank in range(1, len(self.options) + 1)]
-        if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != each_rank_once:
-            raise AnswerError(_("Please use each rank from 1 to %(last)s exactly once.") % {"last": len(self.options)})
-        return sorted(ranks, key=lambda key: int(ranks[key]))
-
-    def _places(self, ranks: Mapping[str, str]) -> list[str]:
-        """The keys in the order of their ranks, those with one rank joined."""
         last = len(self.options)
         possible = {str(rank): rank for rank in range(1, last + 1)}
-        if not all(rank in possible for rank in ranks.values()):
-            message = _("Please give each option a rank from 1 to %(last)s. Several may have the same.")
-            raise AnswerError(message % {"last": last})
-        places: dict[int, list[str]] = {}
-        for key, rank in ranks.items():
-            places.setdefault(possible[rank], []).append(key)
-        return [TIED.join(places[rank]) for rank in sorted(places)]
+        if self.ties:
+            if not all(rank in possible for rank in ranks.values()):
+                message = _("Please give each option a rank from 1 to %(last)s. Several may have the same.")
+                raise AnswerError(message % {"last": last})
+            places: dict[int, list[str]] = {}  # the keys with each rank
+            for key, rank in ranks.items():
+                places.setdefault(possible[rank], []).append(key)
+            return [TIED.join(places[rank]) for rank in sorted(places)]
+        if sorted(ranks.values(), key=lambda rank: (len(rank), rank)) != list(possible):
+            raise AnswerError(_("Please use each rank from 1 to %(last)s exactly once.") % {"last": last})
+        return sorted(ranks, key=lambda key: int(ranks[key]))
 
     def typed(self, answer: Answer) -> dict[str, str]:
         typed: dict[str, str] = {}
