@@ -107,7 +107,24 @@ class FileRefused(Refused):
 
 def read_study_file(path: Path) -> StudyFile:
     """Read the file. Raises FileRefused, also for unknown keys and wrong types."""
-    document, lines = _parse(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _refused("file", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
+    if len(data) > MAX_BYTES:
+        raise _refused("file", f"{path} is larger than 1 MB.", "Put the items in a separate file.")
+    try:
+        node, document = read_mapping(data.decode("utf-8-sig"), example="title: My study")
+    except UnicodeDecodeError as error:
+        what = f"Byte 0x{data[error.start]:02X} at position {error.start} is not UTF-8."
+        raise _refused("file", what, "Save the file as UTF-8.") from None
+    except BadYaml as error:
+        raise _refused("file", error.what, error.fix) from None
+    lines: dict[str, int] = {}
+    problems = _walk(node, "", lines)
+    if problems:
+        raise FileRefused(problems, lines)
     return read_document(document, path=path, lines=lines)
 
 
@@ -175,29 +192,6 @@ def _platforms(document: Mapping[str, Any], problems: list[Problem]) -> dict[str
 
 
 # --- YAML ---
-
-
-def _parse(path: Path) -> tuple[dict[str, Any], dict[str, int]]:
-    """The document and the line of every key."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise _refused("file", f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
-    if len(data) > MAX_BYTES:
-        raise _refused("file", f"{path} is larger than 1 MB.", "Put the items in a separate file.")
-    try:
-        node, document = read_mapping(data.decode("utf-8-sig"), example="title: My study")
-    except UnicodeDecodeError as error:
-        what = f"Byte 0x{data[error.start]:02X} at position {error.start} is not UTF-8."
-        raise _refused("file", what, "Save the file as UTF-8.") from None
-    except BadYaml as error:
-        raise _refused("file", error.what, error.fix) from None
-    lines: dict[str, int] = {}
-    problems = _walk(node, "", lines)
-    if problems:
-        raise FileRefused(problems, lines)
-    return document, lines
 
 
 def _refused(where: str, what: str, fix: str) -> FileRefused:

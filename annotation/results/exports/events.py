@@ -37,36 +37,36 @@ def events_sheet(request: Request) -> Sheet:
     if not records_edits(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} records no edits in this study. Export “long” for what workers sent.")
-    return Sheet(COLUMNS, [index for index, name in enumerate(COLUMNS) if name in _TEXTS], _batches(request))
+
+    def batches() -> Iterator[list[Record]]:
+        marks = Marks(request.study)
+        instrument = lru_cache(maxsize=None)(lambda arm: Instrument.of(request.study, arm))
+        # The assignments with a page that was sent or recorded.
+        steps, batches = (model.objects.filter(assignment=OuterRef("pk")) for model in (Step, EventBatch))
+        assignments = (
+            Assignment.objects.filter(Q(Exists(steps)) | Q(Exists(batches)), hit__study=request.study)
+            .select_related("participant__arm", "submission")
+            .prefetch_related(Prefetch("steps", Step.objects.order_by("number")), "event_batches")
+            .order_by("pk")
+        )
+        if request.simulated is not None:
+            assignments = assignments.filter(participant__synthetic=request.simulated)
+        last = 0
+        while page := list(assignments.filter(pk__gt=last)[:BATCH]):
+            yield [
+                row
+                for assignment in page
+                for row in _rows(assignment, request, instrument(assignment.participant.arm), marks)
+            ]
+            last = page[-1].pk
+
+    return Sheet(COLUMNS, [index for index, name in enumerate(COLUMNS) if name in _TEXTS], batches())
 
 
 def events_file(study: Study) -> Iterator[bytes]:
     """The whole sheet as CSV for a bundle. Unlike in exports, cells are not changed for spreadsheets."""
     sheet = replace(events_sheet(Request(study, yes_no=("false", "true"))), texts=())
     return (data for data, _ in csv_bytes(sheet))
-
-
-def _batches(request: Request) -> Iterator[list[Record]]:
-    marks = Marks(request.study)
-    instrument = lru_cache(maxsize=None)(lambda arm: Instrument.of(request.study, arm))
-    # The assignments with a page that was sent or recorded.
-    steps, batches = (model.objects.filter(assignment=OuterRef("pk")) for model in (Step, EventBatch))
-    assignments = (
-        Assignment.objects.filter(Q(Exists(steps)) | Q(Exists(batches)), hit__study=request.study)
-        .select_related("participant__arm", "submission")
-        .prefetch_related(Prefetch("steps", Step.objects.order_by("number")), "event_batches")
-        .order_by("pk")
-    )
-    if request.simulated is not None:
-        assignments = assignments.filter(participant__synthetic=request.simulated)
-    last = 0
-    while page := list(assignments.filter(pk__gt=last)[:BATCH]):
-        yield [
-            row
-            for assignment in page
-            for row in _rows(assignment, request, instrument(assignment.participant.arm), marks)
-        ]
-        last = page[-1].pk
 
 
 def _rows(assignment: Assignment, request: Request, instrument: Instrument, marks: Marks) -> Iterator[Record]:

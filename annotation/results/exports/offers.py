@@ -36,35 +36,35 @@ def offers_sheet(request: Request) -> Sheet:
     if not asks_for_offers(request.study):
         title = get_type(request.study.task_type).title
         raise ExportError(f"{title} shows no live suggestions in this study. Export “long” for what workers answered.")
-    return Sheet(COLUMNS, [index for index, name in enumerate(COLUMNS) if name in _TEXTS], _batches(request))
 
+    def batches() -> Iterator[list[Record]]:
+        marks = Marks(request.study)
+        offers = Offer.objects.filter(study=request.study, assignment__participant__redacted_at=None).order_by("pk")
+        if request.simulated is not None:
+            offers = offers.filter(assignment__participant__synthetic=request.simulated)
+        rows = offers.values_list(*_FIELDS)
+        no, yes = request.yes_no
+        last = 0
+        while page := list(rows.filter(pk__gt=last)[:BATCH]):
+            places = {pk: where for pk, *where in offers.filter(pk__gt=last).values_list("pk", *_WHERE)[:BATCH]}
+            # What writers had typed when they asked for suggestions, as JSON, by assignment, step and number.
+            pulls = Pull.objects.filter(assignment__in={assignment for assignment, *_ in places.values()})
+            typed_at = {
+                tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True)
+                for *where, typed in pulls.values_list(*_WHERE, "typed")
+            }
+            records: list[Record] = []
+            for pk, submission, worker, synthetic, arm, item, step, *offer_cells in page:
+                *middle, asked_at, shown_at, text, chosen, switches = offer_cells
+                use = [yes if synthetic else no, *request.use(marks, submission)]
+                records.append(
+                    [
+                        *(request.study.slug, pk, submission, worker, *use, arm, item or "", step + 1, *middle),
+                        *(utc(asked_at), utc(shown_at), text, None if chosen is None else yes if chosen else no),
+                        *(switches, typed_at.get(tuple(places[pk]), "")),
+                    ]
+                )
+            yield records
+            last = page[-1][0]
 
-def _batches(request: Request) -> Iterator[list[Record]]:
-    marks = Marks(request.study)
-    offers = Offer.objects.filter(study=request.study, assignment__participant__redacted_at=None).order_by("pk")
-    if request.simulated is not None:
-        offers = offers.filter(assignment__participant__synthetic=request.simulated)
-    rows = offers.values_list(*_FIELDS)
-    no, yes = request.yes_no
-    last = 0
-    while page := list(rows.filter(pk__gt=last)[:BATCH]):
-        places = {pk: where for pk, *where in offers.filter(pk__gt=last).values_list("pk", *_WHERE)[:BATCH]}
-        # What writers had typed when they asked for suggestions, as JSON, by assignment, step and number.
-        pulls = Pull.objects.filter(assignment__in={assignment for assignment, *_ in places.values()})
-        typed_at = {
-            tuple(where): json.dumps(typed, ensure_ascii=False, sort_keys=True)
-            for *where, typed in pulls.values_list(*_WHERE, "typed")
-        }
-        records: list[Record] = []
-        for pk, submission, worker, synthetic, arm, item, step, *offer_cells in page:
-            *middle, asked_at, shown_at, text, chosen, switches = offer_cells
-            use = [yes if synthetic else no, *request.use(marks, submission)]
-            records.append(
-                [
-                    *(request.study.slug, pk, submission, worker, *use, arm, item or "", step + 1, *middle),
-                    *(utc(asked_at), utc(shown_at), text, None if chosen is None else yes if chosen else no),
-                    *(switches, typed_at.get(tuple(places[pk]), "")),
-                ]
-            )
-        yield records
-        last = page[-1][0]
+    return Sheet(COLUMNS, [index for index, name in enumerate(COLUMNS) if name in _TEXTS], batches())

@@ -59,45 +59,46 @@ def long_sheet(request: Request) -> Sheet:
     is in the figures, and its submission."""
     arms = list(request.study.arms.all())
     columns = LongColumns(request.study, arms, with_worker_ids=request.with_worker_ids)
-    return Sheet(columns.names, columns.words, _batches(request, columns, Criteria(request.study, arms)))
+    criteria = Criteria(request.study, arms)
 
+    def batches() -> Iterator[list[Record]]:
+        marks, reasons = Marks(request.study), Reasons(request.study)
+        rows = Rating.objects.filter(study=request.study).order_by("pk")
+        if request.simulated is not None:
+            rows = rows.filter(participant__synthetic=request.simulated)
+        fields = ("pk", "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds")
+        for ratings in pages_by_pk(rows.values_list(*fields), BATCH):
+            sent = _submissions({row[1] for row in ratings}, request, columns)
+            items = _items({row[2] for row in ratings if row[2] is not None}, columns)
+            records: list[Record] = []
+            for pk, submission, item, topic, target, scale, value, text, seconds in ratings:
+                work = sent[submission]
+                in_hit = None if item is None else items[work.hit, item]
+                criterion = criteria.of(work.arm, topic)
+                placement = Placement()
+                if in_hit is not None and work.order:
+                    seen = Seen(in_hit.payload, in_hit.place, work.order, topic, target, value)
+                    placement = columns.task.placement(seen)
+                why_not = reasons.of(submission, pk)
+                width = columns.task.part_texts
+                texts = [*(placement.texts or [criterion.options.get(target, "")]), *[""] * width][:width]
+                records.append(
+                    [
+                        *work.who,
+                        *(columns.no_item if in_hit is None else in_hit.cells),
+                        *(placement.item_position, target, *texts, placement.part_position, placement.side),
+                        "" if in_hit is None else columns.about,
+                        *(topic, scale, criterion.level, criterion.low, criterion.high),
+                        *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
+                        *(request.yes_no[not why_not], why_not, str(marks.confirmation(submission)), work.flags),
+                        *work.facts[:2],
+                        None if in_hit is None else in_hit.place,
+                        *work.facts[2:],
+                    ]
+                )
+            yield records
 
-def _batches(request: Request, columns: LongColumns, criteria: Criteria) -> Iterator[list[Record]]:
-    marks, reasons = Marks(request.study), Reasons(request.study)
-    rows = Rating.objects.filter(study=request.study).order_by("pk")
-    if request.simulated is not None:
-        rows = rows.filter(participant__synthetic=request.simulated)
-    fields = ("pk", "submission_id", "item_id", "question", "target", "scale", "value", "text", "seconds")
-    for ratings in pages_by_pk(rows.values_list(*fields), BATCH):
-        sent = _submissions({row[1] for row in ratings}, request, columns)
-        items = _items({row[2] for row in ratings if row[2] is not None}, columns)
-        records: list[Record] = []
-        for pk, submission, item, topic, target, scale, value, text, seconds in ratings:
-            work = sent[submission]
-            in_hit = None if item is None else items[work.hit, item]
-            criterion = criteria.of(work.arm, topic)
-            placement = Placement()
-            if in_hit is not None and work.order:
-                seen = Seen(in_hit.payload, in_hit.place, work.order, topic, target, value)
-                placement = columns.task.placement(seen)
-            why_not = reasons.of(submission, pk)
-            width = columns.task.part_texts
-            texts = [*(placement.texts or [criterion.options.get(target, "")]), *[""] * width][:width]
-            records.append(
-                [
-                    *work.who,
-                    *(columns.no_item if in_hit is None else in_hit.cells),
-                    *(placement.item_position, target, *texts, placement.part_position, placement.side),
-                    "" if in_hit is None else columns.about,
-                    *(topic, scale, criterion.level, criterion.low, criterion.high),
-                    *(value, "" if value is None else criterion.words.get(value, ""), text, seconds),
-                    *(request.yes_no[not why_not], why_not, str(marks.confirmation(submission)), work.flags),
-                    *work.facts[:2],
-                    None if in_hit is None else in_hit.place,
-                    *work.facts[2:],
-                ]
-            )
-        yield records
+    return Sheet(columns.names, columns.words, batches())
 
 
 def _submissions(ids: Collection[int], request: Request, columns: LongColumns) -> dict[int, Sent]:

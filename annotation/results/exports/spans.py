@@ -35,27 +35,27 @@ def spans_sheet(request: Request) -> Sheet:
     if not marks_texts(request.study):
         what = "No question of this study asks for marks in a text."
         raise ExportError(f"{what} Export “long” for what workers answered.")
-    return Sheet(COLUMNS, [COLUMNS.index(name) for name in _TEXTS], _batches(request))
+
+    def batches() -> Iterator[list[Record]]:
+        long = long_sheet(request)
+        questions = _questions(request.study)
+        names, at = list(long.columns), list(long.columns).index("criterion")
+        arm = names.index("arm")
+        no, yes = request.yes_no
+        for batch in long.batches:
+            records: list[Record] = []
+            for row in batch:
+                if question := questions.get((str(row[arm]), str(row[at]))):
+                    records += rows_of_answer(dict(zip(names, row, strict=True)), question, no, yes)
+            yield records
+
+    return Sheet(COLUMNS, [COLUMNS.index(name) for name in _TEXTS], batches())
 
 
 def spans_file(study: Study) -> Iterator[bytes]:
     """The whole sheet as CSV for a bundle. Unlike in exports, cells are not changed for spreadsheets."""
     sheet = replace(spans_sheet(Request(study, yes_no=("false", "true"))), texts=())
     return (data for data, _ in csv_bytes(sheet))
-
-
-def _batches(request: Request) -> Iterator[list[Record]]:
-    long = long_sheet(request)
-    questions = _questions(request.study)
-    names, at = list(long.columns), list(long.columns).index("criterion")
-    arm = names.index("arm")
-    no, yes = request.yes_no
-    for batch in long.batches:
-        records: list[Record] = []
-        for row in batch:
-            if question := questions.get((str(row[arm]), str(row[at]))):
-                records += rows_of_answer(dict(zip(names, row, strict=True)), question, no, yes)
-        yield records
 
 
 def _questions(study: Study) -> dict[tuple[str, str], SpansQuestion]:

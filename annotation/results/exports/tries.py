@@ -25,18 +25,18 @@ def tries_sheet(request: Request) -> Sheet:
     if not can_try(request.study):
         what = "This study has no training and no items that explain."
         raise ExportError(f"{what} Export “long” for the answers to its tasks.")
-    return Sheet(COLUMNS, [COLUMNS.index(name) for name in _TEXTS], _batches(request))
 
+    def batches() -> Iterator[list[Record]]:
+        rows = try_rows(request.study, simulated=request.simulated)
+        no, yes = request.yes_no
+        while batch := list(islice(rows, BATCH)):
+            records: list[Record] = []
+            for row in batch:
+                who = [request.study.slug, row.worker, yes if row.synthetic else no, row.arm]
+                page = [row.role, row.submission or None, row.item, row.attempt, row.place + 1]
+                value = None if math.isnan(row.value) else row.value
+                answer = [row.question, row.target, value, row.text, row.right, row.passed, utc(row.answered_at)]
+                records.append([*who, *page, *answer])
+            yield records
 
-def _batches(request: Request) -> Iterator[list[Record]]:
-    rows = try_rows(request.study, simulated=request.simulated)
-    no, yes = request.yes_no
-    while batch := list(islice(rows, BATCH)):
-        records: list[Record] = []
-        for row in batch:
-            who = [request.study.slug, row.worker, yes if row.synthetic else no, row.arm]
-            page = [row.role, row.submission or None, row.item, row.attempt, row.place + 1]
-            value = None if math.isnan(row.value) else row.value
-            answer = [row.question, row.target, value, row.text, row.right, row.passed, utc(row.answered_at)]
-            records.append([*who, *page, *answer])
-        yield records
+    return Sheet(COLUMNS, [COLUMNS.index(name) for name in _TEXTS], batches())
