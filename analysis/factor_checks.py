@@ -37,7 +37,11 @@ class FactorProblem:
 def design_problems(factor: Factor, description: Comparable, items: pd.DataFrame) -> list[FactorProblem]:
     """What the main ``items`` and the arms show. Without items, nothing is wrong with factors of theirs yet."""
     if factor.of == "worker":
-        return _without_question(factor, description)
+        topics = [question.topic for question in description.worker_questions]
+        if factor.name in topics:
+            return []
+        what = f"No question has the topic {factor.name}, so workers have no level of it."
+        return [FactorProblem(what, unknown("", factor.name, topics).fix, "of", True, True)]
     if factor.of == "part":
         if not factor.parts:
             return []
@@ -59,15 +63,6 @@ def design_problems(factor: Factor, description: Comparable, items: pd.DataFrame
     if not any(levels):
         return [FactorProblem(f"No arm has a level of {factor.name}.", "Give the arms levels.", "of", True, True)]
     return list(_with_levels(factor, levels, description))
-
-
-def _without_question(factor: Factor, description: Comparable) -> list[FactorProblem]:
-    topics = [question.topic for question in description.worker_questions]
-    if factor.name in topics:
-        return []
-    wrong = unknown("", factor.name, topics)
-    what = f"No question has the topic {factor.name}, so workers have no level of it."
-    return [FactorProblem(what, wrong.fix, "of", True, True)]
 
 
 def _no_column(column: str, items: pd.DataFrame, setting: str) -> FactorProblem:

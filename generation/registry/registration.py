@@ -133,22 +133,16 @@ def _problems(name: str, values: Mapping[str, Any]) -> list[Problem]:
     if len(values["revision"]) > 100:
         problems.append(Problem("revision", "The revision is too long.", "Use at most 100 characters."))
     if values["backend"] == LanguageModel.Backend.VLLM:
-        problems += _vllm_problems(values)
+        options = tuple(values["options"].items())
+        try:
+            read_options(
+                ModelSpec("vllm", values["source"], dtype=values["dtype"], device=values["device"], options=options)
+            )
+        except BackendError as error:  # the first thing that is wrong with its options, its dtype or its device
+            what, _, fix = str(error).partition("; ")
+            problems.append(Problem("options", f"{what}.", f"{fix[:1].upper()}{fix[1:]}"))
     problems += _server_problems(values)
     return problems
-
-
-def _vllm_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with its options, its dtype or its device; the first of them."""
-    options = tuple(values["options"].items())
-    try:
-        read_options(
-            ModelSpec("vllm", values["source"], dtype=values["dtype"], device=values["device"], options=options)
-        )
-    except BackendError as error:
-        what, _, fix = str(error).partition("; ")
-        return [Problem("options", f"{what}.", f"{fix[:1].upper()}{fix[1:]}")]
-    return []
 
 
 def _server_problems(values: Mapping[str, Any]) -> list[Problem]:

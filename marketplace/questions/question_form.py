@@ -165,31 +165,29 @@ def _text_rule(element: ET.Element) -> TextRule:
     allow_only(element, "Constraints", "DefaultText", "NumberOfLinesSuggestion")
     default = child_of(element, "DefaultText")
     constraints = child_of(element, "Constraints")
-    limits = {} if constraints is None else _limits(constraints)
+    limits: dict[str, object] = {}
+    if constraints is not None:
+        allow_only(constraints, "IsNumeric", "Length", repeated=("AnswerFormatRegex",))
+        numeric, length = child_of(constraints, "IsNumeric"), child_of(constraints, "Length")
+        limits["numeric"] = numeric is not None
+        if numeric is not None:
+            limits["least"], limits["most"] = _range(numeric, "minValue", "maxValue")
+        if length is not None:
+            limits["shortest"], limits["longest"] = _range(length, "minLength", "maxLength", least=0)
+        patterns = []
+        for format_ in (child for child in constraints if name_of(child) == "AnswerFormatRegex"):
+            regex, flags = format_.get("regex"), format_.get("flags", "")
+            if regex is None:
+                raise BadXml("<AnswerFormatRegex> needs an attribute regex.")
+            if flags not in ("", "i"):
+                raise BadXml(f"the flags of <AnswerFormatRegex> are “{flags[:20]}”; the only flag is i.")
+            patterns.append(Pattern(regex, flags, format_.get("errorText", "")))
+        limits["patterns"] = tuple(patterns)
     return TextRule(
         **limits,  # type: ignore[arg-type]
         default="" if default is None else plain_text(default),
         lines=max(1, min(whole_number(element, "NumberOfLinesSuggestion") or 1, MOST_LINES)),
     )
-
-
-def _limits(constraints: ET.Element) -> dict[str, object]:
-    allow_only(constraints, "IsNumeric", "Length", repeated=("AnswerFormatRegex",))
-    numeric, length = child_of(constraints, "IsNumeric"), child_of(constraints, "Length")
-    limits: dict[str, object] = {"numeric": numeric is not None}
-    if numeric is not None:
-        limits["least"], limits["most"] = _range(numeric, "minValue", "maxValue")
-    if length is not None:
-        limits["shortest"], limits["longest"] = _range(length, "minLength", "maxLength", least=0)
-    patterns = []
-    for element in (child for child in constraints if name_of(child) == "AnswerFormatRegex"):
-        regex, flags = element.get("regex"), element.get("flags", "")
-        if regex is None:
-            raise BadXml("<AnswerFormatRegex> needs an attribute regex.")
-        if flags not in ("", "i"):
-            raise BadXml(f"the flags of <AnswerFormatRegex> are “{flags[:20]}”; the only flag is i.")
-        patterns.append(Pattern(regex, flags, element.get("errorText", "")))
-    return limits | {"patterns": tuple(patterns)}
 
 
 def _range(element: ET.Element, low: str, high: str, least: int | None = None) -> tuple[int | None, int | None]:
