@@ -136,8 +136,15 @@ class PlatformAccounts(AccountEndpoint):
         """Ask the platform whether it accepts the keys."""
         sent = NewAccount.of(self.request)
         places = [address for address, _ in endpoints_of(sent["platform"])]
+        owner: User | Team | None = self.user
+        if sent["team"] is not None:
+            teams = Team.objects.filter(memberships__user=self.user, memberships__role__in=SPENDERS)
+            owner = teams.filter(slug=sent["team"]).first()
+        if owner is None:
+            what = f"You are not an owner or a payer of a team “{sent['team']}”."
+            raise invalid("team", what, "Send the short name of one of your teams, or null.")
         entry = service.Entry(
-            owner=self._owner(sent["team"]),
+            owner=owner,
             platform=sent["platform"],
             title=sent["title"],
             endpoint=sent["endpoint"] or places[0],
@@ -147,15 +154,6 @@ class PlatformAccounts(AccountEndpoint):
         self._checked = service.checked_account(
             entry=entry, keys=_keys(sent), unchecked=sent["unchecked"], actor=self.actor
         )
-
-    def _owner(self, slug: str | None) -> User | Team:
-        if slug is None:
-            return self.user
-        team = Team.objects.filter(slug=slug, memberships__user=self.user, memberships__role__in=SPENDERS).first()
-        if team is None:
-            what = f"You are not an owner or a payer of a team “{slug}”."
-            raise invalid("team", what, "Send the short name of one of your teams, or null.")
-        return team
 
     @extend_schema(operation_id="platform_accounts_list", responses=PlatformAccountShape(many=True))
     def get(self, request: Request) -> Response:

@@ -57,7 +57,14 @@ def write_to_workers(
     if posting is None or not platform_class(name).writes:
         raise invalid("platform", "This study is on no platform that passes on messages.", "Write to them yourself.")
     subject, text = one_line(subject), clean_text(text).strip()
-    refuse_if_any(_problems(subject, text, platform_class(name)))
+    problems, limits = [], platform_class(name)
+    for field, written, most in (("subject", subject, limits.most_subject), ("text", text, limits.most_text)):
+        if not written:
+            problems.append(Problem(field, f"The {field} is empty.", "Write it."))
+        elif len(written) > most:
+            what = f"The {field} has {counted(len(written), 'character')}."
+            problems.append(Problem(field, what, f"Shorten it to {most:,}."))
+    refuse_if_any(problems)
     pseudonyms = {participant.worker.platform_id: participant.pseudonym for participant in readers(study, pseudonym)}
     if not pseudonyms:
         raise invalid("worker", "No worker of this study has begun work on the platform.", "Wait until somebody has.")
@@ -71,14 +78,3 @@ def write_to_workers(
     results = make_all(calls, platform, study=study, posting=posting, done=done)
     missed = platform.not_reached(results)
     return Written(len(pseudonyms), {pseudonyms.get(worker, worker): reason for worker, reason in missed.items()})
-
-
-def _problems(subject: str, text: str, platform: type[Platform]) -> list[Problem]:
-    problems = []
-    for field, written, most in (("subject", subject, platform.most_subject), ("text", text, platform.most_text)):
-        if not written:
-            problems.append(Problem(field, f"The {field} is empty.", "Write it."))
-        elif len(written) > most:
-            what = f"The {field} has {counted(len(written), 'character')}."
-            problems.append(Problem(field, what, f"Shorten it to {most:,}."))
-    return problems

@@ -94,7 +94,13 @@ class DescribedQuestionsField(forms.Field):
             record, faults = self._checked(row, earlier)
             if record:
                 built = None if faults else build(record)
-                faults += _part_faults(built, earlier)
+                topics = [question.topic for question in built.questions] if isinstance(built, Group) else []
+                faults += [
+                    f"topic: “{topic}” is longer than 40 characters. Shorten one."
+                    for topic in topics
+                    if len(topic) > 40
+                ]
+                faults += [f"topic: “{topic}” is used twice." for topic in topics if topic in earlier]
                 earlier.setdefault(record["topic"], built)
                 earlier |= {question.topic: question for question in (built.questions if built else ())}
             topic = row.get("topic") if isinstance(row, Mapping) else None
@@ -154,13 +160,6 @@ class DescribedQuestionsField(forms.Field):
             record["shown_if"] = {}
         for asked, values in record["shown_if"].items():
             yield from _condition_faults(topic, str(asked), values, earlier)
-
-
-def _part_faults(built: Described | None, earlier: Earlier) -> list[str]:
-    """What is wrong with the topics of the questions in a group."""
-    topics = [question.topic for question in built.questions] if isinstance(built, Group) else []
-    long = [f"topic: “{topic}” is longer than 40 characters. Shorten one." for topic in topics if len(topic) > 40]
-    return long + [f"topic: “{topic}” is used twice." for topic in topics if topic in earlier]
 
 
 def _condition_faults(topic: str, asked: str, values: Any, earlier: Earlier) -> Iterator[str]:

@@ -27,7 +27,14 @@ def read_rows(rows: Sequence[Row], columns: Sequence[Column]) -> tuple[list[Item
     first_with: dict[str, int] = {}
     items: list[ItemData] = []
     for row in rows:
-        row_problems = cell_problems(row, checked_columns) + _id_problems(row, identity, first_with)
+        row_problems = cell_problems(row, checked_columns)
+        name = row.cells.get(identity, "")
+        if len(name) > LONGEST_ID:
+            what = f"This id has {len(name):,} characters; at most {LONGEST_ID} fit."
+            row_problems.append(RowProblem(row.number, identity, what, "Shorten it."))
+        elif name.strip() and first_with.setdefault(name, row.number) != row.number:
+            what = f"Row {first_with[name]} has the same id “{name[:60]}”."
+            row_problems.append(RowProblem(row.number, identity, what, "Give every item its own id."))
         problems += row_problems
         if complete and not row_problems:
             named = {column.name: row.cells.get(column.name, "") for column in columns}
@@ -66,14 +73,3 @@ def cell_problems(row: Row, columns: Sequence[Column]) -> list[RowProblem]:
         elif cell.strip() and column.check is not None and (wrong := column.check(cell)):
             problems.append(RowProblem(row.number, column.name, *wrong))
     return problems
-
-
-def _id_problems(row: Row, identity: str, first_with: dict[str, int]) -> list[RowProblem]:
-    name = row.cells.get(identity, "")
-    if len(name) > LONGEST_ID:
-        what = f"This id has {len(name):,} characters; at most {LONGEST_ID} fit."
-        return [RowProblem(row.number, identity, what, "Shorten it.")]
-    if name.strip() and first_with.setdefault(name, row.number) != row.number:
-        what = f"Row {first_with[name]} has the same id “{name[:60]}”."
-        return [RowProblem(row.number, identity, what, "Give every item its own id.")]
-    return []

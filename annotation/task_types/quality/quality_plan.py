@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from annotation.task_types.base import Design, PlannedHit
 from annotation.task_types.items import ItemData
-from common.problems import Invalid, invalid
+from common.problems import invalid
 from common.words import counted
 
 #: Items (their external ids) of each hit.
@@ -40,7 +40,14 @@ def plan_quality(items: Sequence[ItemData], design: Design, rng: random.Random) 
         key = tuple((item.external_id, item.payload["context"], _system(item)) for item in main)
         bundles, unrated = _plan(key, design.items_per_hit, tasks, rng.random())
         if unrated:
-            raise _too_few(tasks, unrated, len(main), design, set_by_hand=bool(config["tasks"]))
+            size, left = design.items_per_hit, counted(unrated, "text")
+            what = f"{counted(tasks, 'task')} of {size} leave {left} of {len(main):,} without a rating."
+            if config["tasks"]:
+                least = math.ceil(len(main) / size)
+                fix = f"Set “Number of tasks” (tasks) higher: at least {least:,} show every text once."
+                raise invalid("config.tasks", what, fix)
+            fix = f"Set “Ratings wanted per item” (ratings_per_item) to {design.ratings_per_item + 1} or more."
+            raise invalid("ratings_per_item", what, fix)
     return [PlannedHit(bundle, raters, arm.name) for bundle in bundles for arm in design.arms]
 
 
@@ -65,17 +72,6 @@ def _refuse_if_nothing_compares(items: Sequence[ItemData], size: int) -> None:
     if len(few) < size:
         what = f"A hit shows texts by {size} different systems. {where} only {len(few)}."
         raise invalid("items_per_hit", what, f"{_SET} to {len(few)} or fewer, or add texts by other systems.")
-
-
-def _too_few(tasks: int, unrated: int, items: int, design: Design, *, set_by_hand: bool) -> Invalid:
-    """Too few tasks to show every text."""
-    size = design.items_per_hit
-    what = f"{counted(tasks, 'task')} of {size} leave {counted(unrated, 'text')} of {items:,} without a rating."
-    if set_by_hand:
-        fix = f"Set “Number of tasks” (tasks) higher: at least {math.ceil(items / size):,} show every text once."
-        return invalid("config.tasks", what, fix)
-    more = design.ratings_per_item + 1
-    return invalid("ratings_per_item", what, f"Set “Ratings wanted per item” (ratings_per_item) to {more} or more.")
 
 
 def _by_context(items: Sequence[ItemData], size: int, rng: random.Random) -> Bundles:

@@ -31,7 +31,13 @@ def wanted_in(cell: str, about: About, allowed: GivenMarks) -> Marks:
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         example_cell = '[{"start": 4, "end": 7, "severity": "minor"}]'
         raise RuleError("These are no marks: the cell is no JSON list of records.", f"Write {example_cell}.")
-    overlaps = [_overlap(number, record.pop("overlap", OVERLAP)) for number, record in enumerate(records, start=1)]
+    overlaps: list[float] = []
+    for number, record in enumerate(records, start=1):
+        overlap = record.pop("overlap", OVERLAP)
+        if isinstance(overlap, bool) or not isinstance(overlap, int | float) or not 0 < overlap <= 1:
+            fix = "Write a share above 0 and up to 1, such as 0.5."
+            raise RuleError(f"Mark {number}: the overlap {str(overlap)[:20]} is no share.", fix)
+        overlaps.append(float(overlap))
     anything = {"severity": severities[0]} | ({"label": labels[0]} if labels else {})
     text = asked[0].text if asked else None
     if text is not None:
@@ -41,13 +47,6 @@ def wanted_in(cell: str, about: About, allowed: GivenMarks) -> Marks:
         except GivenError as error:
             raise RuleError(error.what, error.fix) from None
     return Marks(tuple(_wanted(*pair, text) for pair in zip(records, overlaps, strict=True)))
-
-
-def _overlap(number: int, overlap: Any) -> float:
-    if isinstance(overlap, bool) or not isinstance(overlap, int | float) or not 0 < overlap <= 1:
-        fix = "Write a share above 0 and up to 1, such as 0.5."
-        raise RuleError(f"Mark {number}: the overlap {str(overlap)[:20]} is no share.", fix)
-    return float(overlap)
 
 
 def _wanted(record: dict[str, Any], overlap: float, text: str | None) -> WantedMark:
