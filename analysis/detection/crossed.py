@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -102,12 +103,14 @@ def crossed(
     frame = chosen.frame
     levels = list(dict.fromkeys(frame[factor]))
     domains = [name for name in dict.fromkeys(frame[domain]) if name] if domain else []
-    cells = [
-        _cell(name, place, _part(frame, {factor: name, domain: place}), tests, level)
-        for name in [*levels, OVERALL]
-        for place in [OVERALL, *domains]
-        if len(_part(frame, {factor: name, domain: place}))
-    ]
+    cells = []
+    for name, place in product([*levels, OVERALL], [OVERALL, *domains]):
+        part = Judgements(_part(frame, {factor: name, domain: place}))
+        if len(part):
+            accuracies = worker_scores(part)["accuracy"].to_numpy()
+            published = mean_against(accuracies, tests=tests, level=level) if len(accuracies) > 1 else None
+            of_cell = measures(part, level=level)
+            cells.append(Cell(name, place, of_cell, of_cell.p_chance, published))
     corrected = holm([cell.measures.p_chance for cell in cells]).tolist()
     cells = [
         Cell(cell.level, cell.domain, cell.measures, p, cell.published)
@@ -129,14 +132,6 @@ def _part(frame: pd.DataFrame, values: dict[str, str]) -> pd.DataFrame:
         if value != OVERALL:
             frame = frame[frame[column] == value]
     return frame
-
-
-def _cell(name: str, domain: str, frame: pd.DataFrame, tests: int, level: float) -> Cell:
-    part = Judgements(frame)
-    accuracies = worker_scores(part)["accuracy"].to_numpy()
-    published = mean_against(accuracies, tests=tests, level=level) if len(accuracies) > 1 else None
-    of_cell = measures(part, level=level)
-    return Cell(name, domain, of_cell, of_cell.p_chance, published)
 
 
 def _pairs(frame: pd.DataFrame, factor: str, domain: str, level: float) -> list[LevelPair]:
