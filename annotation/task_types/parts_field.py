@@ -37,7 +37,12 @@ class PartsField(TableField):
             row, faults = self._read(entry, number)
             problems += faults
             if row:
-                faults = [*self._key_faults(row["key"], rows), *self.faults_of(row)]
+                faults, key = [], row["key"]
+                if key and not TOPIC.fullmatch(key):
+                    faults.append(f"key: “{key}” must begin with a letter and hold only a–z, 0–9 and _.")
+                elif key and any(key == earlier["key"] for earlier in rows):
+                    faults.append(f"key: “{key}” is in the list twice.")
+                faults += self.faults_of(row)
                 problems += [f"Entry {number}, {fault}" for fault in faults]
                 rows.append(row)
         if problems:
@@ -63,12 +68,6 @@ class PartsField(TableField):
     def faults_of(self, row: dict[str, str]) -> Iterator[str]:
         """What else is wrong with a record, each beginning with the name of its cell. May add what is left out."""
         yield from ()
-
-    def _key_faults(self, key: str, rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
-        if key and not TOPIC.fullmatch(key):
-            yield f"key: “{key}” must begin with a letter and hold only a–z, 0–9 and _."
-        elif key and any(key == row["key"] for row in rows):
-            yield f"key: “{key}” is in the list twice."
 
 
 def entries_in(cell: str) -> list[str]:
