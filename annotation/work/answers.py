@@ -110,7 +110,10 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
         return Outcome("ended")
     before, walk = work.answers(), work.walk()
     page = walk.page(number, lambda: before)
-    is_early = number > len(before) or (number == 0 and _is_before_first(work))
+    is_early = number > len(before)
+    if number == 0:  # something may come before the first step; no query if the study has nothing there
+        questionnaire = due_before(work.participant_id, work.instrument.asked)
+        is_early = bool(questionnaire or training_due(work.participant_id, work.arm_id, work.instrument))
     if is_early or page is None:
         return Outcome("stale")
     if walk.lacks_offers(page, number):
@@ -124,19 +127,15 @@ def _take(work: OpenWork, number: int, data: Mapping[str, str], timing: Mapping[
     return _take_answers(work, walk, page, sending, feedback=data.get("feedback", ""))
 
 
-def _is_before_first(work: OpenWork) -> bool:
-    """Whether something comes before the first step. No query if the study has nothing there."""
-    questionnaire = due_before(work.participant_id, work.instrument.asked)
-    return bool(questionnaire or training_due(work.participant_id, work.arm_id, work.instrument))
-
-
 def _take_answers(work: OpenWork, walk: Walk, page: Page, sending: Sending, *, feedback: str) -> Outcome:
     """Store valid answers to the step that is due, or a try at it that gets an explanation."""
     number, before, answers, now = sending.number, sending.before, sending.answers, timezone.now()
     who = {"study": work.study_id, "participant": work.participant_id}
-    tried = take_try(
-        work.instrument, walk, sending, assignment_id=work.id, columns=who, item_ids=work.item_ids, now=now
-    )
+    tried = TryTaken()
+    if work.instrument.loud:
+        tried = take_try(
+            work.instrument, walk, sending, assignment_id=work.id, columns=who, item_ids=work.item_ids, now=now
+        )
     if tried.explains:
         if tried.rows:
             sql.run(*_tried_pages(work, tried), (_DROP_DRAFT, [work.id, number]))

@@ -67,13 +67,11 @@ def take_try(
     item_ids: Sequence[int],
     now: datetime,
 ) -> TryTaken:
-    """What becomes of a sent page. ``columns``: study and participant.
+    """What becomes of a sent page, in a study that explains answers. ``columns``: study and participant.
 
     A form of the first try that comes when this try is stored was sent twice, or from another tab: it gets the
     explanation, and its answers are not a second try.
     """
-    if not instrument.loud:
-        return TryTaken()
     stored = tries_of_step(assignment_id, sending.number)
     if stored and sending.attempt == 1:
         return TryTaken(explains=True)
