@@ -25,14 +25,14 @@ def extra_chunks(request: Request, name: str) -> Iterator[tuple[bytes, int]]:
     table, study = EXTRA_EXPORTS[name], request.study
     if table not in get_type(study.task_type).extra_exports or not table.fits(study.config):
         raise ExportError(table.refusal)
-    return _chunks(request, table)
 
+    def chunks() -> Iterator[tuple[bytes, int]]:
+        yield _lines([table.columns]), 0
+        rows = table.rows(study.config, _submissions(request))
+        while batch := list(islice(rows, BATCH)):
+            yield _lines(batch), len(batch)
 
-def _chunks(request: Request, table: ExtraExport) -> Iterator[tuple[bytes, int]]:
-    yield _lines([table.columns]), 0
-    rows = table.rows(request.study.config, _submissions(request))
-    while batch := list(islice(rows, BATCH)):
-        yield _lines(batch), len(batch)
+    return chunks()
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> bytes:
