@@ -53,9 +53,21 @@ def read_page(instrument: Instrument, page: Page) -> ReadPage:
     """The page for a judge. Raises `CannotJudge`."""
     asked = asked_on(page)
     names = {question.question.key: question for question in asked}
+
+    def mark(part: Part) -> SafeString:
+        """What stands in the place of a question, a grid or a group."""
+        marks = []
+        for question in part.questions:
+            name, task = names[question.key].name, names[question.key].task
+            marks.append(format_html("<p>[Question {} is asked here]</p>", name))
+            if task.shown:
+                marks.append(format_html("<p>{}</p>", task.shown))
+        heading = format_html("<p>{}</p>", part.label) if isinstance(part, Grid) else SafeString()
+        return SafeString(heading + SafeString("").join(marks))
+
     speak(instrument.voice)
     try:
-        reader = _Words(_rendered(page, lambda part: _mark(part, names)))
+        reader = _Words(_rendered(page, mark))
     finally:
         stop_speaking()
     if reader.media or "item_image" in page.context:
@@ -78,18 +90,6 @@ def asked_on(page: Page) -> list[AskedQuestion]:
     if not asked:
         raise CannotJudge("The page asks nothing.")
     return asked
-
-
-def _mark(part: Part, names: dict[str, AskedQuestion]) -> SafeString:
-    """What stands in the place of a question, a grid or a group."""
-    marks = []
-    for question in part.questions:
-        asked = names[question.key]
-        marks.append(format_html("<p>[Question {} is asked here]</p>", asked.name))
-        if asked.task.shown:
-            marks.append(format_html("<p>{}</p>", asked.task.shown))
-    heading = format_html("<p>{}</p>", part.label) if isinstance(part, Grid) else SafeString()
-    return SafeString(heading + SafeString("").join(marks))
 
 
 def _rendered(page: Page, mark: Callable[[Part], SafeString]) -> str:

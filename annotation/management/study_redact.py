@@ -63,7 +63,13 @@ class RedactActions:
         elif not slug:
             raise CommandError("Name the study and the worker: study redact SLUG --worker w-…")
         elif requests:
-            self.say(_request_lines(self.study_called(slug)))
+            study = self.study_called(slug)
+            rows = DeletionRequest.objects.filter(participant__study=study).select_related("participant")
+            lines = []
+            for row in rows.order_by("asked_at"):
+                state = f"deleted on {row.done_at:%d %b %Y}" if row.done_at else "waiting"
+                lines.append(f"{row.participant.pseudonym}: asked on {row.asked_at:%d %b %Y}, {state}")
+            self.say(lines or [f"Nobody in {study.slug} has asked for the deletion of their data."])
         else:
             participant = _participant(self.study_called(slug), worker, code)
             studies = list(Study.objects.values_list("pk", flat=True)) if everywhere else [participant.study_id]
@@ -106,12 +112,3 @@ def _participant(study: Study, worker: str, code: str) -> Participant:
             f"{study.slug} has no such worker. Write --worker w-… or --code CODE, and check the spelling."
         )
     return one
-
-
-def _request_lines(study: Study) -> Iterator[str]:
-    rows = DeletionRequest.objects.filter(participant__study=study).select_related("participant").order_by("asked_at")
-    for row in rows:
-        state = f"deleted on {row.done_at:%d %b %Y}" if row.done_at else "waiting"
-        yield f"{row.participant.pseudonym}: asked on {row.asked_at:%d %b %Y}, {state}"
-    if not rows:
-        yield f"Nobody in {study.slug} has asked for the deletion of their data."

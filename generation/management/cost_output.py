@@ -40,10 +40,7 @@ def spent_lines(run: GenerationRun, spent: Tokens) -> Iterator[str]:
 
 
 def _tokens(tokens: Tokens) -> str:
-    price = f", {_usd(tokens.usd)}" if tokens.usd is not None else ""
+    price, usd = "", tokens.usd
+    if usd is not None:  # to the cent, or as many digits as a smaller amount needs
+        price = f", {money(usd)}" if usd >= Decimal("0.01") or not usd else f", ${usd:.6f}"
     return f"{tokens.read:,} tokens read and {tokens.written:,} written{price}"
-
-
-def _usd(amount: Decimal) -> str:
-    """To the cent, or as many digits as a smaller amount needs."""
-    return money(amount) if amount >= Decimal("0.01") or not amount else f"${amount:.6f}"

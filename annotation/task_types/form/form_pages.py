@@ -85,7 +85,12 @@ class ItemPages:
 
     def pages(self) -> list[Page]:
         """All pages about the item. With ``pages: part``, one for each part and then one for the whole item."""
-        whole = self._questions("item", "", self._texts_of_item(), self.segments[0])
+        # All texts by their names in the data, in the order shown.
+        rows = [(str(number) if self.is_document else "", cells) for number, cells in enumerate(self.segments, start=1)]
+        texts = {
+            self._target(number, name) or name: cells.get(name, "") for number, cells in rows for name in self.names
+        }
+        whole = self._questions("item", "", texts, self.segments[0])
         if self.config["pages"] == "item":
             return [self._page("", self._segments(), whole)]
         parts = self._segments()
@@ -144,13 +149,6 @@ class ItemPages:
         if len(self.names) == 1:
             return "" if self.is_document else self.texts["text.heading"]
         return self.texts[f"text.{position + 1}"]
-
-    def _texts_of_item(self) -> dict[str, str]:
-        """All texts by their names in the data, in the order shown."""
-        rows = [(str(number) if self.is_document else "", cells) for number, cells in enumerate(self.segments, start=1)]
-        return {
-            self._target(number, name) or name: cells.get(name, "") for number, cells in rows for name in self.names
-        }
 
     def _questions(self, about: str, target: str, texts: dict[str, str], cells: dict[str, str]) -> list[Part]:
         """The questions about one part, in their order for this assignment, with the answers that its row brings."""

@@ -90,13 +90,9 @@ class MatrixQuestion(Group):
         rows: list[Question] = []
         for row in settings["rows"]:
             part = asked.part(row["key"], row["label"], help=row["help"])
-            scale = Scale(part.topic, "ordinal", tuple(_points(row)))
+            count, first = int(row["points"]), float(row["first"])
+            labels = entries_in(row["labels"]) or [row["low_label"], *[""] * (count - 2), row["high_label"]]
+            points = (Point(round(first + index, 6), label) for index, label in enumerate(labels))
+            scale = Scale(part.topic, "ordinal", tuple(points))
             rows.append(RowQuestion(**part.arguments(), scale=scale, heading=asked.label))
         return cls(asked.key, asked.label, tuple(rows), asked.help)
-
-
-def _points(row: Mapping[str, str]) -> Iterator[Point]:
-    count, first = int(row["points"]), float(row["first"])
-    labels = entries_in(row["labels"]) or [row["low_label"], *[""] * (count - 2), row["high_label"]]
-    for index, label in enumerate(labels):
-        yield Point(round(first + index, 6), label)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 #: Browsers report the places in a recording to about a tenth of a second. What may be missing altogether: this many
@@ -75,17 +74,13 @@ def read_record(text: str) -> PlayRecord | None:
     if len(parts) > MOST_PARTS:
         return None
     inside = [(start, min(end, length)) for start, end in parts if start < min(end, length)]
-    return PlayRecord(length, seconds, starts, ends, _joined(inside))
-
-
-def _joined(parts: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     joined: list[tuple[float, float]] = []
-    for start, end in sorted(parts):
+    for start, end in sorted(inside):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
             joined.append((start, end))
-    return tuple(joined)
+    return PlayRecord(length, seconds, starts, ends, tuple(joined))
 
 
 def _number(value: object, most: float) -> float:
