@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import escape
 
@@ -53,19 +52,20 @@ class MturkChanges(Changes):
 
     def grow(self, posting: Posting, places: int) -> Sequence[Call]:
         more = places - (posting.offered or 0)
+
+        def has_grown(call: PlatformCall) -> Json | None:
+            hit = self.platform.call("get_hit", HITId=call.params["HITId"])["HIT"]
+            return {} if hit["MaxAssignments"] >= places else None
+
         return [
             Call(
                 key=f"places/{posting.pk}/{places}",
                 operation="create_additional_assignments_for_hit",
                 params=lambda done: {"HITId": posting.external_id, "NumberOfAdditionalAssignments": more},
-                search=partial(self._has_grown, places),
+                search=has_grown,
                 search_on=ANY_REFUSAL,
             )
         ]
-
-    def _has_grown(self, places: int, call: PlatformCall) -> Json | None:
-        hit = self.platform.call("get_hit", HITId=call.params["HITId"])["HIT"]
-        return {} if hit["MaxAssignments"] >= places else None
 
     def delete(self, posting: Posting) -> Sequence[Call]:
         gone = ("HITDoesNotExist", "HITNotExist")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 
 from django.db import transaction
 
@@ -79,12 +78,12 @@ def note_event(*, event: str, hit: Hit, assignment: Assignment | None = None, no
         event=event_fields,
         created_at=now,
     )
-    transaction.on_commit(partial(_deliver_soon, delivery.pk), robust=True)
 
+    def deliver_soon() -> None:
+        from marketplace.services.messages.notification_delivery import (
+            deliver,  # imports boto3, which most processes never need
+        )
 
-def _deliver_soon(delivery_id: int) -> None:
-    from marketplace.services.messages.notification_delivery import (
-        deliver,  # imports boto3, which most processes never need
-    )
+        handed_over(lambda: deliver.delay(delivery.pk))  # if not, ``deliver_due`` does it within a minute
 
-    handed_over(lambda: deliver.delay(delivery_id))  # if not, ``deliver_due`` does it within a minute
+    transaction.on_commit(deliver_soon, robust=True)
