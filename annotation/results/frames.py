@@ -71,7 +71,7 @@ def study_data(study: Study) -> StudyData:
     with all its ratings.
     """
     description = describe_study(study)
-    return make_study_data(description, **StudyRows(study, description).tables())
+    return make_study_data(description, read_codes=None, **StudyRows(study, description).tables())
 
 
 def write_study_bundle(study: Study, out: BinaryIO, files: Mapping[str, Iterable[bytes]] | None = None) -> int:
