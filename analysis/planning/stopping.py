@@ -22,7 +22,7 @@ from analysis.inference import Bounds, LevelDesign, LevelFigures, bounds_of_diff
 from analysis.inference.cluster_sums import Floats
 from analysis.planning.components import Components
 from analysis.planning.power import LAYOUTS, LEAST_SIMULATIONS, draw_answers
-from analysis.planning.scales import AnswerModel, Scale, answer_model
+from analysis.planning.scales import Scale, answer_model
 from analysis.planning.study_design import Design, Layout, layout_of
 
 SIMULATIONS = 400
@@ -80,7 +80,8 @@ def forecast(
         raise ValueError("there is one system, so nothing can be compared: plan two or more")
     if simulations < 1:
         raise ValueError(f"the number of simulated studies must be 1 or more, not {simulations}")
-    model = _model(scale, components, design.systems, effect, scale.middle if mean is None else mean)
+    rest = (scale.middle if mean is None else mean) - effect / design.systems
+    model = answer_model(scale, components, (rest + effect, *[rest] * (design.systems - 1)))
     pairs = [pair for pair in combinations(range(design.systems), 2) if not reference or pair[0] == 0]
     truth = [effect if first == 0 else 0.0 for first, _ in pairs]
     rng = np.random.default_rng([seed, design.systems, design.items, design.raters, design.workers])
@@ -95,11 +96,6 @@ def forecast(
             if time.monotonic() > until and len(ends) >= LEAST_SIMULATIONS:
                 return _summary(rule, effect, ends, truth)
     return _summary(rule, effect, ends, truth)
-
-
-def _model(scale: Scale, components: Components, systems: int, effect: float, centre: float) -> AnswerModel:
-    rest = centre - effect / systems
-    return answer_model(scale, components, (rest + effect, *[rest] * (systems - 1)))
 
 
 def _moments(rule: StoppingRule, layout: Layout, rng: np.random.Generator) -> list[_Moment]:

@@ -104,7 +104,12 @@ def choices_so_far(
         pairs = [(name, factor.reference) for name in names if name != factor.reference]
 
     def interval(first: str, second: str) -> Callable[[float], Estimate]:
-        return lambda level: _halved(scores.difference(first, second, level=level))
+        def of_shares(level: float) -> Estimate:
+            """From a difference of mean outcomes between −1 and 1."""
+            apart = scores.difference(first, second, level=level)
+            return replace(apart, value=apart.value / 2, low=apart.low / 2, high=apart.high / 2)
+
+        return of_shares
 
     return [
         OpenDifference(
@@ -152,11 +157,6 @@ def share_of(score: Estimate) -> Estimate:
     """The share of choices for a level, ties as halves, from its mean outcome between −1 and 1."""
     value, low, high = ((end + 1) / 2 for end in (score.value, score.low, score.high))
     return replace(score, value=value, low=low, high=high)
-
-
-def _halved(score: Estimate) -> Estimate:
-    """A difference of shares from one of mean outcomes between −1 and 1."""
-    return replace(score, value=score.value / 2, low=score.low / 2, high=score.high / 2)
 
 
 def shares_figure(source: Source, factor: Factor, topic: str, records: list[dict[str, Any]]) -> Figure:
