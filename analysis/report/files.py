@@ -14,7 +14,7 @@ from common.files import replaced, write_whole
 
 PAGE, NUMBERS = "report.html", "report.json"
 #: Raise this when the content or look of a report changes, so that stored reports are made again.
-VERSION = 10
+VERSION = 11
 #: What has no members.
 PLAIN = frozenset((str, int, float, bool, type(None)))
 _ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
