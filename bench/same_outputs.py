@@ -455,7 +455,8 @@ def _first(name: str, field: str = "pk", most: int = 5) -> Callable[[str], list[
 
 
 IN_STUDY: dict[str, Callable[[str], list[object]]] = {
-    # The studies have no webhooks, links and staged files: such an address says so.
+    # The studies have no webhooks, judges, links and staged files: such an address says so.
+    "judges/": lambda slug: [1],
     "webhooks/<int:id>/deliveries/<int": lambda slug: [(1, 1)],
     "webhooks/<int:pk>/messages/": lambda slug: [(1, 1)],
     "webhooks/": lambda slug: [1],
@@ -477,12 +478,17 @@ IN_STUDY: dict[str, Callable[[str], list[object]]] = {
     "platforms/<": lambda slug: ["link", "mturk", "panel", "prolific"],
     "platforms/on/": lambda slug: ["link", "mturk", "panel", "prolific"],
 }
-EXPORTS = ("long", "wide", "diversity-eval", "outputs", "offers", "turns", "events", "final", "cyoa-script", "bundle")
+EXPORTS = (
+    *("long", "wide", "diversity-eval", "outputs", "offers", "turns", "events", "final", "questionnaires", "spans"),
+    *("judges", "tries", "cyoa-script", "slogan-script", "bundle", "dataset"),
+)
 
 
 def exports_of(slug: str) -> Iterator[tuple[str, str]]:
     for kind in EXPORTS:
-        for format in {"cyoa-script": ("tsv",), "bundle": ("zip",)}.get(kind, ("csv", "jsonl")):
+        for format in {"cyoa-script": ("tsv",), "slogan-script": ("tsv",), "bundle": ("zip",), "dataset": ("zip",)}.get(
+            kind, ("csv", "jsonl")
+        ):
             yield kind, format
 
 
