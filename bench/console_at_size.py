@@ -3,7 +3,8 @@
 Fills a database as `bench.console_data` describes: ``--studies 100 --submissions 1000000`` takes some minutes and 4 GB.
 Then requests each page several times in a separate process and prints the queries, the rows that they returned, and the
 milliseconds of processor time, the median of the requests: of Python and, on PostgreSQL (``--database URL``, an empty
-database), of the server process of the connection as well, which has to be on the same machine.
+database), of the server process of the connection as well, which has to be on the same machine. For that, the database
+is set to use one process for each query.
 
 ``--before FOLDER`` measures another checkout on the same data in the same run, in turns. ``--data FOLDER`` keeps the
 data, and uses those that are there.
@@ -87,6 +88,7 @@ def main() -> None:
         start_django()
         from bench.console_data import fill  # another checkout may have none
 
+        use_one_process()
         fill(options.submissions, options.studies)
         return
     if options.task == "measure":
@@ -95,8 +97,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.data or Path(temporary)
         environment = {**os.environ, "HITSERVER_VAR": str(folder), "DATABASE_URL": options.database}
-        # Only one process of PostgreSQL works for a page, so that its processor time can be read.
-        environment["PGOPTIONS"] = "-c max_parallel_workers_per_gather=0"
         if not (folder / "filled").exists():
             start = time.perf_counter()
             sizes = ["--submissions", str(options.submissions), "--studies", str(options.studies)]
@@ -140,6 +140,17 @@ def start_django() -> None:
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "hitserver.settings"
     django.setup()
+
+
+def use_one_process() -> None:
+    """Only one process of PostgreSQL works for a page, so that its processor time can be read."""
+    from django.db import connection
+
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_database()")
+            name = connection.ops.quote_name(cursor.fetchone()[0])
+            cursor.execute(f"ALTER DATABASE {name} SET max_parallel_workers_per_gather = 0")
 
 
 def measure(slug: str, page: str, times: int) -> dict[str, int]:

@@ -480,15 +480,13 @@ IN_STUDY: dict[str, Callable[[str], list[object]]] = {
 }
 EXPORTS = (
     *("long", "wide", "diversity-eval", "outputs", "offers", "turns", "events", "final", "questionnaires", "spans"),
-    *("judges", "tries", "cyoa-script", "slogan-script", "bundle", "dataset"),
+    *("judges", "tries", "cyoa-script", "bundle", "dataset"),
 )
 
 
 def exports_of(slug: str) -> Iterator[tuple[str, str]]:
     for kind in EXPORTS:
-        for format in {"cyoa-script": ("tsv",), "slogan-script": ("tsv",), "bundle": ("zip",), "dataset": ("zip",)}.get(
-            kind, ("csv", "jsonl")
-        ):
+        for format in {"cyoa-script": ("tsv",), "bundle": ("zip",), "dataset": ("zip",)}.get(kind, ("csv", "jsonl")):
             yield kind, format
 
 
