@@ -4,7 +4,7 @@
 
 The study is one of the type likert: 20,000 items of eight systems in four domains, each rated by 10 of 2,000 workers in
 one of two arms on five scales, 10 items in a submission. ``ratings.csv`` has its ratings with few columns, ``long.csv``
-those of the export ``long``, which names its 45 columns itself; ``bundle.zip`` is the bundle.
+those of the export ``long``, which names its 39 columns itself; ``bundle.zip`` is the bundle.
 Every command is a separate process, so that the figures include its start; pandas reading each file alone is beside
 them. Modules are compiled before, and OpenBLAS has one thread, because threads that wait for each other take processor
 time. Of several runs, the one that took the least processor time counts: the others waited for memory that other
