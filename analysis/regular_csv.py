@@ -5,8 +5,8 @@ reads ordinary files many times faster and leaves every other to `csv.reader`. O
 LF or CRLF, as many cells in every line as in the header, quotes only around whole cells and doubled within them.
 
 A separator or line end outside quotes ends a cell, so NumPy finds all cells at once, and `analysis.csv_cells` numbers
-their different contents. Only these become texts; pandas' parser, which makes one of every cell, takes a third to a half
-longer (docs/statistics.md).
+their different contents. Only these become texts; pandas' parser, which makes one of every cell, takes a third to a
+half longer (docs/statistics.md).
 """
 
 from __future__ import annotations
