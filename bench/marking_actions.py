@@ -1,7 +1,7 @@
 """Clicks and keys for a judgement with error spans (ESA): ``python -m bench.marking_actions [--pearmut PROGRAM]``.
 
 Chromium does one and the same judgement of the documents in ``examples/presets``, with a mouse alone and without a
-wasted movement, in the preset ``esa``, in variants of it that need fewer clicks, and in Pearmut's protocol ESA. What
+wasted movement, in the preset ``esa``, in variants of it, and in Pearmut's protocol ESA. What
 counts is what the browser reports as pressed: buttons of the mouse and keys, from the first text to the last one that
 is sent. Scrolling does not count. PROGRAM is the command ``pearmut`` in an environment of its own, which nothing else
 needs: without it, only this project is counted.
@@ -93,29 +93,27 @@ def counted_page(browser: Any, tally: Tally) -> Page:
 
 
 def as_shipped(study: dict[str, Any]) -> None:
-    """The preset: a page for each segment, a document in each task."""
-
-
-def on_one_page(study: dict[str, Any]) -> None:
-    study["config"]["pages"] = "item"
+    """The preset: a document on one page, and in one task; no marks means no errors."""
 
 
 def several_documents(study: dict[str, Any]) -> None:
-    on_one_page(study)
     study["items_per_hit"] = len({row["document"] for row in segments()})
 
 
-def marks_optional(study: dict[str, Any]) -> None:
-    several_documents(study)
-    study["config"]["questions"][0]["required"] = False
+def pages_of_segments(study: dict[str, Any]) -> None:
+    study["config"]["pages"] = "part"
 
 
-#: What is changed in the preset, one thing after another.
+def box_for_nothing(study: dict[str, Any]) -> None:
+    study["config"]["questions"][0]["blank_is_none"] = False
+
+
+#: What is changed in the preset.
 VARIANTS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "preset esa": as_shipped,
-    "with pages item": on_one_page,
-    "and items per hit 4": several_documents,
-    "and marks not required": marks_optional,
+    "with items per hit 4": several_documents,
+    "with pages part": pages_of_segments,
+    "with blank is none off": box_for_nothing,
 }
 
 

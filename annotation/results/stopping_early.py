@@ -27,7 +27,6 @@ from annotation.many_ids import among, among_texts
 from annotation.models import Hit, HitItem, Item, PlatformJob, Posting, StoppingLook, Study
 from annotation.recruiting.job_requests import request_job
 from annotation.recruiting.offered_work import posted_on
-from annotation.results.frames import study_data
 from annotation.review.owner_mail import mail_owners
 from annotation.studies.stopping_rule import rule_of
 from annotation.studies.storing import close_study
@@ -94,6 +93,7 @@ def look(due: DueLook) -> bool:
         needs_no_more,
         settled_levels,
     )
+    from annotation.results.frames import study_data
 
     looks: list[Look] = []
     problem = ""

@@ -14,7 +14,6 @@ from django.db.models import Count, F
 from django.utils import timezone
 
 from annotation.models import Assignment, AuditEntry, Hit, Membership, PlatformJob, Posting, StoppingLook, Study
-from annotation.results import stopping_early
 from annotation.results.stopping_early import due_looks, hold, in_words, look, look_at_due_studies
 from annotation.results.tasks import stop_early
 from annotation.studies.storing import Frozen, change_study, pause_study
@@ -120,7 +119,7 @@ def test_a_paused_study_ends_as_well() -> None:
 
 def test_an_error_is_on_record_and_the_next_look_tries_again() -> None:
     study = study_of(1.5)
-    with patch.object(stopping_early, "study_data", side_effect=RuntimeError("the disk is full")):
+    with patch("annotation.results.frames.study_data", side_effect=RuntimeError("the disk is full")):
         assert look_at_due_studies() == 0
     stored = StoppingLook.objects.get(study=study)
     assert stored.problem == "An error ended this look: RuntimeError. The next look tries again."

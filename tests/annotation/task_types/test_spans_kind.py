@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.template.loader import render_to_string
 
 from analysis.spans import Span, spans_in, spans_text
 from annotation.task_types.described_questions import DescribedQuestionsField, build
@@ -65,6 +66,18 @@ def test_nothing_to_mark_is_said() -> None:
     assert refused("") == "Please mark something in the text, or say that there is nothing to mark."
     assert refused("minor: owl", none="yes").startswith("You marked something and said that there is nothing to mark.")
     assert asked(required=False).clean({}) is None
+
+
+def test_a_text_without_marks_can_mean_that_there_is_nothing_to_mark() -> None:
+    """It is an answer, not a gap: what was found in the text is nothing. The page asks for no box."""
+    question = asked(blank_is_none=True)
+    assert question.clean({"q": ""}) == question.clean({}) == "[]"
+    assert question.typed("[]") == {"q": ""}
+    assert question.clean(question.typed("[]") | {"q": "minor: owl"}) == spans_text([Span(4, 7, "minor")])
+    page = render_to_string("annotation/questions/spans.html", {"question": question, **question.drawn({})})
+    assert "<p hidden><label" in page and "data-required" not in page and "(optional)" not in page
+    page = render_to_string("annotation/questions/spans.html", {"question": asked(), **asked().drawn({})})
+    assert "<p><label" in page and "data-required" in page
 
 
 def test_a_form_gives_its_answer_again() -> None:

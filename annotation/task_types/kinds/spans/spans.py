@@ -85,6 +85,12 @@ class SpansForm(ConfigForm):
     )
     overlap = forms.BooleanField(label="Marks may overlap", initial=False, required=False)
     missing = forms.BooleanField(label="Something missing can be marked", initial=True, required=False)
+    blank_is_none = forms.BooleanField(
+        label="A text without marks has nothing to mark",
+        initial=False,
+        required=False,
+        help_text="Otherwise people say so with a box that they tick, so that nobody passes a text over.",
+    )
     most = forms.IntegerField(
         label="Most marks in a text", min_value=1, max_value=MOST_SPANS, initial=30, required=False
     )
@@ -174,6 +180,7 @@ class SpansQuestion(Question):
     special: tuple[tuple[str, str, float], ...] = ()
     overlap: bool = False
     missing: bool = True
+    blank_is_none: bool = False
     most: int = 30
     given_column: str = ""
     given: tuple[Span, ...] = ()
@@ -186,7 +193,7 @@ class SpansQuestion(Question):
             labels=tuple(Named(row["key"], row["label"]) for row in settings["labels"]),
             weights=tuple((row["key"], float(row["weight"])) for row in settings["severities"]),
             special=tuple((row["label"], row["severity"], float(row["weight"])) for row in settings["weights"]),
-            **{name: settings[name] for name in ("overlap", "missing", "most")},
+            **{name: settings[name] for name in ("overlap", "missing", "blank_is_none", "most")},
             given_column=settings["given"],
         )
 
@@ -234,9 +241,11 @@ class SpansQuestion(Question):
         raw = form.get(self.key, "").strip()
         nothing = bool(form.get(self.none_field))
         if not raw:
-            if not nothing and self.required:
+            if nothing or self.blank_is_none:
+                return spans_text([])
+            if self.required:
                 raise AnswerError(gettext("Please mark something in the text, or say that there is nothing to mark."))
-            return spans_text([]) if nothing else None
+            return None
         severities, labels = ([named.key for named in names] for names in (self.severities, self.labels))
         spans = Marking(self.text, severities, labels, missing=self.missing).read(raw)
         if nothing:
@@ -268,7 +277,7 @@ class SpansQuestion(Question):
         if not isinstance(answer, str):
             return {}
         spans = spans_in(answer)
-        return {self.key: self._lines(spans)} if spans else {self.none_field: "yes"}
+        return {self.key: self._lines(spans)} if spans or self.blank_is_none else {self.none_field: "yes"}
 
     def stored(self, answer: Answer) -> list[Stored]:
         assert isinstance(answer, str)  # noqa: S101 - `clean` made it
