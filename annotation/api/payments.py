@@ -137,9 +137,9 @@ class PaidPayments(PayersEndpoint):
     owed: Counted | None = None
 
     def prepare(self) -> None:
-        sent = MarkPaid.of(self.request)
+        study, sent = self.payable_study(), MarkPaid.of(self.request)
         if not sent["worker"]:
-            self.owed = count_owed(self.payable_study())
+            self.owed = count_owed(study)
 
     @extend_schema(operation_id="payments_mark_paid", request=MarkPaid, responses={200: DueShape, 202: JobShape})
     def post(self, request: Request, slug: str) -> Response:

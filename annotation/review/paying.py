@@ -139,7 +139,8 @@ def start_marking(
         if running_marking(study) is not None:
             what = "Hits of this study are being marked as paid at the moment."
             raise invalid("total", what, "Wait until that has ended: “Payments” shows how far it is.")
-        if Payment.objects.filter(study=study, pk__gt=counted_before.newest_payment).exists():
+        is_paid = Payment.objects.filter(study=study, pk__gt=counted_before.newest_payment).exists()
+        if is_paid or _promised_since(study, owed):
             owed = due(study, **whose)  # type: ignore[arg-type]
         _refuse_what_nobody_saw(owed, expected)
         workers: dict[str, Any] = {"worker": pseudonym} if pseudonym else {"workers": owed.workers}
@@ -156,6 +157,11 @@ def start_marking(
         record(study=study, actor=actor, action="begin to mark as paid", number=bulk.pk, **entry)
         transaction.on_commit(partial(start, bulk.pk))
     return owed, bulk
+
+
+def _promised_since(study: Study, owed: Due) -> bool:
+    """Whether a HIT has been promised for a stopped hit that was owed when it was counted."""
+    return unpaid_parts(study).filter(pk__in=among(owed.parts)).count() < len(owed.parts)
 
 
 def _refuse_what_nobody_saw(owed: Due, expected: Expected | None) -> None:

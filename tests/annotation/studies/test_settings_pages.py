@@ -92,4 +92,4 @@ def test_arms_and_rules_come_after_the_settings() -> None:
     html = as_role("editor", study).get(reverse("console_settings", args=[study.slug])).content.decode()
     heads = re.findall(r'<h2 id="h-([a-z]+)"', html)
     assert heads[0] == "study"
-    assert set(heads[-4:]) == {"arms", "factors", "quality", "questionnaires"}
+    assert set(heads[-5:]) == {"arms", "factors", "stopping", "quality", "questionnaires"}

@@ -186,6 +186,7 @@ FROZEN_CHANGES: dict[str, dict[str, Any]] = {
     "arms": {"arms": [ArmSpec("new")]},
     "quality_control": {"quality_control": {"too_fast": 2.0}},
     "exclude": {"exclusion": {"flags": ["too_fast"]}},
+    "stopping": {"stopping": {"factor": "system", "criterion": "diversity"}},
     "language": {"values": {"language": "de"}},
     "item_language": {"values": {"item_language": "en-GB"}},
     "interface": {"interface": {"Start": "Begin"}},
@@ -195,6 +196,7 @@ TERMS = {
     "texts": "texts.instructions",
     "quality_control": "quality_control.too_fast",
     "exclude": "exclude.flags",
+    "stopping": "stopping.factor",
     "interface": "interface.Start",
 }
 
