@@ -161,9 +161,9 @@ def submission_page(
     elif not chosen_filter.narrows:
         pages.most = None
     page = pages.get_page(number)
-    found = dict(page.object_list)
-    shown = _loaded(with_pay_state(study, of=set(found.values())).filter(pk__in=found)).in_bulk()
-    page.object_list = [shown[pk] for pk in found if pk in shown]
+    participant_of = dict(page.object_list)
+    shown = _loaded(with_pay_state(study, of=set(participant_of.values())).filter(pk__in=participant_of)).in_bulk()
+    page.object_list = [shown[pk] for pk in participant_of if pk in shown]
     return page, submission_rows(page.object_list)
 
 

@@ -141,11 +141,11 @@ def _rows(topic: str, differences: Sequence[OpenDifference], rule: StoppingRule 
 
 def _sentence_of_rule(source: Source, rule: StoppingRule, rows: Sequence[Mapping[str, Any]], done: float) -> str:
     """Whether the rule's differences are settled, and which figures to report because the study could stop early."""
-    about = [row for row in rows if row["criterion"] == rule.criterion]
-    settled = sum(row["settled"] != "" for row in about)
+    of_rule = [row for row in rows if row["criterion"] == rule.criterion]
+    settled = sum(row["settled"] != "" for row in of_rule)
     verb = "is" if settled == 1 else "are"
     state = (
-        f"By {rule.factor}, {settled} of {counted(len(about), 'difference')} on {rule.criterion} {verb} settled with "
+        f"By {rule.factor}, {settled} of {counted(len(of_rule), 'difference')} on {rule.criterion} {verb} settled with "
         f"{done:.0%} of the planned ratings."
     )
     if source.description.status == "closed" or done >= 1:
